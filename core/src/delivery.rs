@@ -1,0 +1,509 @@
+//! One event on its way to one endpoint.
+//!
+//! ```text
+//!              admitted                    2xx
+//! Scheduled ───────────────▶ InFlight ─────────────▶ Delivered
+//!     ▲                       │  │  │
+//!     └───────────────────────┘  │  └─ last attempt, final, gone ─▶ Dead
+//!       retry, or owner unknown  │
+//!                                └─ cancel ─▶ Cancelled
+//! ```
+//!
+//! `Delivered`, `Dead` and `Cancelled` are final, except through an explicit replay: one extra
+//! attempt under the same event id, which leaves the automatic schedule as it is.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::classify::Verdict;
+use crate::id::{DeliveryId, EndpointId, EventId};
+use crate::outcome::Outcome;
+use crate::policy::Policy;
+use crate::time::Timestamp;
+
+/// The state of one event on its way to one endpoint.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Its identifier.
+    pub id: DeliveryId,
+    /// The event.
+    pub event_id: EventId,
+    /// The endpoint.
+    pub endpoint_id: EndpointId,
+    /// When the publish was accepted.
+    pub created_at: Timestamp,
+    /// Grows by one with every step.
+    pub version: u64,
+    /// Attempts begun, replays included.
+    pub attempts: u32,
+    /// Attempts begun by the schedule, which it counts against its limit.
+    pub scheduled_attempts: u32,
+    /// Where it stands.
+    pub phase: Phase,
+}
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+pub enum Phase {
+    /// It waits for its next attempt.
+    Scheduled {
+        /// The attempt may not begin sooner.
+        due: Timestamp,
+        /// What asked for the attempt.
+        origin: Origin,
+    },
+    /// An attempt is under way.
+    InFlight {
+        /// Its number, from 1.
+        attempt: u32,
+        /// When it was claimed.
+        started_at: Timestamp,
+        /// When the claim ends by itself.
+        lease_until: Timestamp,
+        /// What asked for the attempt.
+        origin: Origin,
+    },
+    /// The receiver took responsibility.
+    Delivered {
+        /// When.
+        at: Timestamp,
+    },
+    /// No further attempt is made; the event stays available for replay.
+    Dead {
+        /// When.
+        at: Timestamp,
+        /// Why.
+        reason: DeadReason,
+    },
+    /// Its owner withdrew it.
+    Cancelled {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// What asked for an attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(tag = "origin", rename_all = "snake_case")]
+pub enum Origin {
+    /// The schedule.
+    Schedule,
+    /// A person; if the replay fails, the delivery is again what it was.
+    Replay {
+        /// What it was.
+        settled: Settled,
+    },
+}
+
+/// What a delivery was before a replay.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(tag = "was", rename_all = "snake_case")]
+pub enum Settled {
+    /// Waiting for the attempt due then.
+    Scheduled {
+        /// When it was due.
+        due: Timestamp,
+    },
+    /// [`Phase::Delivered`].
+    Delivered {
+        /// When.
+        at: Timestamp,
+    },
+    /// [`Phase::Dead`].
+    Dead {
+        /// When.
+        at: Timestamp,
+        /// Why.
+        reason: DeadReason,
+    },
+    /// [`Phase::Cancelled`].
+    Cancelled {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// Why no further attempt is made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeadReason {
+    /// The last attempt of the schedule failed.
+    Exhausted,
+    /// The classification says that no retry can help.
+    Refused,
+    /// The receiver answered 410: it no longer wants events there.
+    Gone,
+}
+
+/// What happened to a delivery.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Input {
+    /// It is due and the gate admits it: an attempt may be claimed.
+    Admitted,
+    /// The attempt ended.
+    Finished {
+        /// Its number.
+        attempt: u32,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// The claim's time may be over.
+    LeaseExpired,
+    /// The process that made the claim is known to be gone, whatever is left of its lease.
+    OwnerLost,
+    /// Its owner withdraws it.
+    Cancel,
+    /// Its owner asks for one extra attempt.
+    Replay,
+}
+
+/// What a step is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Ctx<'a> {
+    /// The time of the step.
+    pub now: Timestamp,
+    /// 64 random bits, of which the jitter is made.
+    pub entropy: u64,
+    /// The endpoint's policy.
+    pub policy: &'a Policy,
+}
+
+/// The input does not fit the state. A durable system expects stale inputs: this is no bug, and
+/// nothing changes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rejected {
+    /// The step was made from a version that is no longer the stored one.
+    Stale {
+        /// The version that the step was made from.
+        expected: u64,
+        /// The version that is stored.
+        stored: u64,
+    },
+    /// The attempt is not due before then.
+    NotDue(Timestamp),
+    /// The claim holds until then.
+    LeaseHolds(Timestamp),
+    /// No attempt of that number is under way.
+    NotInFlight,
+    /// An attempt is under way.
+    InFlight,
+    /// The delivery is in a final state.
+    Settled,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stale { expected, stored } => {
+                write!(f, "made from version {expected}, but version {stored} is stored")
+            }
+            Self::NotDue(due) => write!(f, "not due before {} ms", due.as_millis()),
+            Self::LeaseHolds(until) => write!(f, "claimed until {} ms", until.as_millis()),
+            Self::NotInFlight => f.write_str("that attempt is not under way"),
+            Self::InFlight => f.write_str("an attempt is under way"),
+            Self::Settled => f.write_str("the delivery is in a final state"),
+        }
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+/// One attempt as it is remembered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    /// Its number, from 1.
+    pub attempt: u32,
+    /// When it was claimed.
+    pub started_at: Timestamp,
+    /// When its outcome was known.
+    pub finished_at: Timestamp,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What that meant.
+    pub verdict: Verdict,
+}
+
+/// What the owner must be told: a row in the same transaction as the step.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Notice {
+    /// Why the delivery is dead.
+    pub reason: DeadReason,
+    /// Whether the endpoint is disabled with it.
+    pub disables_endpoint: bool,
+}
+
+/// What a driver does after the commit. If it is lost in a crash, the store can rebuild it: a send
+/// by the lease's end, a wake-up by the indexed wake time, a notice by its row.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Effect {
+    /// Send attempt number `attempt`.
+    Send {
+        /// The number, from 1.
+        attempt: u32,
+    },
+    /// The delivery wants attention then.
+    WakeAt {
+        /// When.
+        at: Timestamp,
+        /// What for.
+        reason: WakeReason,
+    },
+    /// A notice waits to be sent.
+    NoticePending,
+}
+
+/// Why a delivery wants attention.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WakeReason {
+    /// An attempt is due.
+    Due,
+    /// A claim ends.
+    LeaseEnds,
+}
+
+/// A decision that is not yet true: it becomes so when [`Step::onto`] accepts the stored state and
+/// the transaction that writes the result commits.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[must_use = "a step changes nothing until it is committed"]
+pub struct Step {
+    expected: u64,
+    next: Delivery,
+    record: Option<AttemptRecord>,
+    notice: Option<Notice>,
+}
+
+/// What to write in one transaction, and what to do once it is committed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Committed {
+    /// The new state.
+    pub delivery: Delivery,
+    /// The attempt that ended with this step.
+    pub record: Option<AttemptRecord>,
+    /// What the owner must be told.
+    pub notice: Option<Notice>,
+    /// What to do after the commit, in this order.
+    pub effects: Vec<Effect>,
+}
+
+impl Step {
+    /// The state that this step leads to.
+    #[must_use]
+    pub fn next(&self) -> &Delivery {
+        &self.next
+    }
+
+    /// The attempt that ends with this step.
+    #[must_use]
+    pub fn record(&self) -> Option<&AttemptRecord> {
+        self.record.as_ref()
+    }
+
+    /// The body of the transaction: accepts the step if `stored` is the state that it was made from.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected::Stale`] if another step came first: throw this one away and load again.
+    pub fn onto(self, stored: &Delivery) -> Result<Committed, Rejected> {
+        if stored.version != self.expected || stored.id != self.next.id {
+            return Err(Rejected::Stale { expected: self.expected, stored: stored.version });
+        }
+        let mut effects = Vec::new();
+        if let Phase::InFlight { attempt, .. } = self.next.phase {
+            effects.push(Effect::Send { attempt });
+        }
+        if let Some((at, reason)) = self.next.wake_at() {
+            effects.push(Effect::WakeAt { at, reason });
+        }
+        if self.notice.is_some() {
+            effects.push(Effect::NoticePending);
+        }
+        Ok(Committed { delivery: self.next, record: self.record, notice: self.notice, effects })
+    }
+}
+
+impl Delivery {
+    /// A delivery as it is written with the publish: its first attempt is due at once.
+    #[must_use]
+    pub fn new(id: DeliveryId, event_id: EventId, endpoint_id: EndpointId, now: Timestamp) -> Self {
+        Self {
+            id,
+            event_id,
+            endpoint_id,
+            created_at: now,
+            version: 0,
+            attempts: 0,
+            scheduled_attempts: 0,
+            phase: Phase::Scheduled { due: now, origin: Origin::Schedule },
+        }
+    }
+
+    /// When the delivery wants attention, and why; `None` in a final state.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<(Timestamp, WakeReason)> {
+        match self.phase {
+            Phase::Scheduled { due, .. } => Some((due, WakeReason::Due)),
+            Phase::InFlight { lease_until, .. } => Some((lease_until, WakeReason::LeaseEnds)),
+            Phase::Delivered { .. } | Phase::Dead { .. } | Phase::Cancelled { .. } => None,
+        }
+    }
+
+    /// Decides what `input` makes of this delivery.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`] if the input does not fit the state.
+    pub fn handle(&self, ctx: Ctx<'_>, input: Input) -> Result<Step, Rejected> {
+        match (input, self.phase) {
+            (Input::Admitted, Phase::Scheduled { due, origin }) => self.claim(ctx, due, origin),
+            (Input::Admitted, Phase::InFlight { .. }) => Err(Rejected::InFlight),
+
+            (
+                Input::Finished { attempt, outcome },
+                Phase::InFlight { attempt: current, started_at, origin, .. },
+            ) if attempt == current => Ok(self.finish(ctx, current, started_at, origin, outcome)),
+            (Input::Finished { .. }, _) => Err(Rejected::NotInFlight),
+
+            (Input::LeaseExpired, Phase::InFlight { lease_until, .. }) if ctx.now < lease_until => {
+                Err(Rejected::LeaseHolds(lease_until))
+            }
+            (
+                Input::LeaseExpired | Input::OwnerLost,
+                Phase::InFlight { attempt, started_at, origin, .. },
+            ) => Ok(self.finish(ctx, attempt, started_at, origin, Outcome::Unknown)),
+            (Input::LeaseExpired | Input::OwnerLost, _) => Err(Rejected::NotInFlight),
+
+            (Input::Cancel, Phase::Scheduled { .. } | Phase::InFlight { .. }) => {
+                Ok(self.cancel(ctx))
+            }
+
+            (Input::Replay, Phase::InFlight { .. }) => Err(Rejected::InFlight),
+            (Input::Replay, _) => Ok(self.replay(ctx)),
+
+            (
+                Input::Admitted | Input::Cancel,
+                Phase::Delivered { .. } | Phase::Dead { .. } | Phase::Cancelled { .. },
+            ) => Err(Rejected::Settled),
+        }
+    }
+
+    fn claim(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin) -> Result<Step, Rejected> {
+        if ctx.now < due {
+            return Err(Rejected::NotDue(due));
+        }
+        let attempt = self.attempts.saturating_add(1);
+        let mut step = self.step(Phase::InFlight {
+            attempt,
+            started_at: ctx.now,
+            lease_until: ctx.now.plus(ctx.policy.lease()),
+            origin,
+        });
+        step.next.attempts = attempt;
+        if origin == Origin::Schedule {
+            step.next.scheduled_attempts = self.scheduled_attempts.saturating_add(1);
+        }
+        Ok(step)
+    }
+
+    fn finish(
+        &self,
+        ctx: Ctx<'_>,
+        attempt: u32,
+        started_at: Timestamp,
+        origin: Origin,
+        outcome: Outcome,
+    ) -> Step {
+        let verdict = ctx.policy.classification.verdict(&outcome);
+        let phase = match origin {
+            Origin::Schedule => self.after_scheduled_attempt(ctx, verdict),
+            Origin::Replay { settled } => after_replay(ctx, settled, verdict, outcome),
+        };
+        let mut step = self.step(phase);
+        step.record =
+            Some(AttemptRecord { attempt, started_at, finished_at: ctx.now, outcome, verdict });
+        step.notice = notice(origin, phase, verdict);
+        step
+    }
+
+    fn after_scheduled_attempt(&self, ctx: Ctx<'_>, verdict: Verdict) -> Phase {
+        let at = ctx.now;
+        match verdict {
+            Verdict::Delivered => Phase::Delivered { at },
+            Verdict::Final => Phase::Dead { at, reason: DeadReason::Refused },
+            Verdict::Gone => Phase::Dead { at, reason: DeadReason::Gone },
+            Verdict::Retry { floor } => {
+                match ctx.policy.schedule.wait(self.scheduled_attempts, ctx.entropy) {
+                    None => Phase::Dead { at, reason: DeadReason::Exhausted },
+                    Some(wait) => Phase::Scheduled {
+                        due: at.plus(wait.max(floor.unwrap_or_default())),
+                        origin: Origin::Schedule,
+                    },
+                }
+            }
+        }
+    }
+
+    fn cancel(&self, ctx: Ctx<'_>) -> Step {
+        let mut step = self.step(Phase::Cancelled { at: ctx.now });
+        if let Phase::InFlight { attempt, started_at, .. } = self.phase {
+            // The request may already have been acted on: the history says so.
+            step.record = Some(AttemptRecord {
+                attempt,
+                started_at,
+                finished_at: ctx.now,
+                outcome: Outcome::Unknown,
+                verdict: ctx.policy.classification.verdict(&Outcome::Unknown),
+            });
+        }
+        step
+    }
+
+    fn replay(&self, ctx: Ctx<'_>) -> Step {
+        let settled = match self.phase {
+            Phase::Scheduled { due, origin: Origin::Schedule } => Settled::Scheduled { due },
+            Phase::Scheduled { origin: Origin::Replay { settled }, .. } => settled,
+            Phase::Delivered { at } => Settled::Delivered { at },
+            Phase::Dead { at, reason } => Settled::Dead { at, reason },
+            // `handle` rejects a replay while an attempt is under way.
+            Phase::Cancelled { at } | Phase::InFlight { started_at: at, .. } => {
+                Settled::Cancelled { at }
+            }
+        };
+        self.step(Phase::Scheduled { due: ctx.now, origin: Origin::Replay { settled } })
+    }
+
+    fn step(&self, phase: Phase) -> Step {
+        let next = Self { version: self.version + 1, phase, ..self.clone() };
+        Step { expected: self.version, next, record: None, notice: None }
+    }
+}
+
+fn after_replay(ctx: Ctx<'_>, settled: Settled, verdict: Verdict, outcome: Outcome) -> Phase {
+    match (verdict, settled) {
+        (Verdict::Delivered, Settled::Delivered { at }) => Phase::Delivered { at },
+        (Verdict::Delivered, _) => Phase::Delivered { at: ctx.now },
+        (Verdict::Gone, Settled::Scheduled { .. }) => {
+            Phase::Dead { at: ctx.now, reason: DeadReason::Gone }
+        }
+        // A replay was promised: if our own process ended during it, it is made again.
+        (Verdict::Retry { .. }, _) if outcome == Outcome::Unknown => {
+            Phase::Scheduled { due: ctx.now, origin: Origin::Replay { settled } }
+        }
+        (_, Settled::Scheduled { due }) => Phase::Scheduled { due, origin: Origin::Schedule },
+        (_, Settled::Delivered { at }) => Phase::Delivered { at },
+        (_, Settled::Dead { at, reason }) => Phase::Dead { at, reason },
+        (_, Settled::Cancelled { at }) => Phase::Cancelled { at },
+    }
+}
+
+/// The owner is told once, when a delivery becomes dead, not again when a replay of it fails.
+fn notice(origin: Origin, phase: Phase, verdict: Verdict) -> Option<Notice> {
+    let was_dead = matches!(origin, Origin::Replay { settled: Settled::Dead { .. } });
+    match phase {
+        Phase::Dead { reason, .. } if !was_dead || verdict == Verdict::Gone => {
+            Some(Notice { reason, disables_endpoint: verdict == Verdict::Gone })
+        }
+        _ => None,
+    }
+}

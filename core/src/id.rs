@@ -1,0 +1,159 @@
+//! Identifiers, and why they are spelled as they are.
+//!
+//! An event id is part of the signed bytes `id.timestamp.body` (Standard Webhooks 1.0.0), so it may
+//! hold no full stop: otherwise an attacker could move the boundary between id and timestamp.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest identifier that is accepted, in bytes.
+pub const ID_BYTES_MAX: usize = 128;
+
+/// Why a text cannot be an identifier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IdError {
+    /// It is empty.
+    Empty,
+    /// It is longer than [`ID_BYTES_MAX`] bytes.
+    TooLong,
+    /// It holds a character other than `A–Z a–z 0–9 _ - : ~`.
+    ForbiddenCharacter,
+}
+
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("an identifier may not be empty"),
+            Self::TooLong => write!(f, "an identifier may have at most {ID_BYTES_MAX} bytes"),
+            Self::ForbiddenCharacter => f.write_str(
+                "an identifier may hold only letters, digits, `_`, `-`, `:` and `~` \
+                 (a `.` would blur the signed boundary between id and timestamp)",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for IdError {}
+
+fn check(text: &str) -> Result<(), IdError> {
+    if text.is_empty() {
+        return Err(IdError::Empty);
+    }
+    if text.len() > ID_BYTES_MAX {
+        return Err(IdError::TooLong);
+    }
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b':' | b'~');
+    if text.bytes().all(allowed) { Ok(()) } else { Err(IdError::ForbiddenCharacter) }
+}
+
+/// Lower-case Crockford base 32: 26 characters for 128 bits, none of which look alike.
+fn from_bits(prefix: &str, bits: [u64; 2]) -> String {
+    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let mut value = (u128::from(bits[0]) << 64) | u128::from(bits[1]);
+    let mut digits = [0_u8; 26];
+    for digit in digits.iter_mut().rev() {
+        *digit = ALPHABET[(value & 31) as usize];
+        value >>= 5;
+    }
+    let mut id = String::with_capacity(prefix.len() + digits.len());
+    id.push_str(prefix);
+    id.extend(digits.iter().map(|b| char::from(*b)));
+    id
+}
+
+macro_rules! identifier {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes a text as an identifier.
+            ///
+            /// # Errors
+            ///
+            /// [`IdError`] if the text is empty, longer than [`ID_BYTES_MAX`] bytes, or holds a
+            /// forbidden character.
+            pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
+                let text = text.into();
+                check(&text)?;
+                Ok(Self(text))
+            }
+
+            /// The identifier as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+
+            fn try_from(text: String) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+    };
+}
+
+identifier! {
+    /// One event, the same in every attempt to every endpoint: `webhook-id`.
+    EventId
+}
+identifier! {
+    /// One endpoint: an address that a consumer registered.
+    EndpointId
+}
+identifier! {
+    /// One event on its way to one endpoint.
+    DeliveryId
+}
+impl EventId {
+    /// A fresh identifier, `msg_…`, from 128 bits of entropy.
+    #[must_use]
+    pub fn from_entropy(bits: [u64; 2]) -> Self {
+        Self(from_bits("msg_", bits))
+    }
+}
+
+impl EndpointId {
+    /// A fresh identifier, `ep_…`, from 128 bits of entropy.
+    #[must_use]
+    pub fn from_entropy(bits: [u64; 2]) -> Self {
+        Self(from_bits("ep_", bits))
+    }
+}
+
+impl DeliveryId {
+    /// The delivery of `event` to `endpoint`. It follows from the two, so a fan-out that is made
+    /// again makes the same deliveries.
+    ///
+    /// # Errors
+    ///
+    /// [`IdError::TooLong`] if the two together are longer than [`ID_BYTES_MAX`] bytes; generated
+    /// identifiers never are.
+    pub fn of(event: &EventId, endpoint: &EndpointId) -> Result<Self, IdError> {
+        Self::new(format!("{event}~{endpoint}"))
+    }
+}
+
+identifier! {
+    /// One verified integration at the receiver. Two sources may use the same event id for
+    /// different events, so a receiver deduplicates by (source, event id).
+    SourceId
+}

@@ -1,0 +1,113 @@
+//! How an endpoint is served: schedule, agreement, timeouts, limits.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::classify::Classification;
+use crate::gate::GateRule;
+use crate::preset;
+use crate::schedule::Schedule;
+use crate::time::Millis;
+
+/// How an endpoint is served.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// When attempts are made.
+    pub schedule: Schedule,
+    /// What outcomes mean.
+    pub classification: Classification,
+    /// The longest wait for a connection.
+    pub connect_timeout: Millis,
+    /// The longest an attempt may take from start to the response, the connection included.
+    pub total_timeout: Millis,
+    /// How long a claim outlives the total timeout, so that recording the outcome is covered too.
+    pub lease_margin: Millis,
+    /// What the endpoint can take.
+    pub gate: GateRule,
+}
+
+impl Default for Policy {
+    /// Standard Webhooks' schedule, 3 s to connect, 10 s in all.
+    fn default() -> Self {
+        Self {
+            schedule: preset::standard_webhooks().schedule,
+            classification: Classification::default(),
+            connect_timeout: Millis::from_secs(3),
+            total_timeout: Millis::from_secs(10),
+            lease_margin: Millis::from_secs(5),
+            gate: GateRule::default(),
+        }
+    }
+}
+
+/// What is wrong with a policy, and with which field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PolicyError {
+    field: String,
+    problem: String,
+}
+
+impl PolicyError {
+    /// The path of the field that is wrong, for example `schedule.attempts_max`.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.field, self.problem)
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+impl Policy {
+    /// How long a claim lasts: an attempt can never outlive its own claim.
+    #[must_use]
+    pub fn lease(&self) -> Millis {
+        self.total_timeout.plus(self.lease_margin)
+    }
+
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] with the field that is wrong.
+    pub fn validate(&self) -> Result<(), PolicyError> {
+        let fail = |field: &str, problem: &str| {
+            Err(PolicyError { field: field.to_owned(), problem: problem.to_owned() })
+        };
+        self.schedule.validate().map_err(|error| PolicyError {
+            field: format!("schedule.{}", error.field()),
+            problem: error.to_string().replacen(&format!("`{}` ", error.field()), "", 1),
+        })?;
+        if self.connect_timeout == Millis::ZERO {
+            return fail("connect_timeout", "is 0s; give at least 1ms");
+        }
+        if self.total_timeout < self.connect_timeout {
+            return fail("total_timeout", "is shorter than the connect timeout that it includes");
+        }
+        if self.lease_margin == Millis::ZERO {
+            return fail("lease_margin", "is 0s; the outcome could never be recorded in time");
+        }
+        if self.gate.concurrency_max == 0 {
+            return fail("gate.concurrency_max", "is 0, so nothing would ever be sent");
+        }
+        match &self.gate.breaker {
+            Some(rule) if rule.failures_in_a_row == 0 => {
+                fail("gate.breaker.failures_in_a_row", "is 0; give at least 1, or leave it out")
+            }
+            Some(rule) if rule.pause == Millis::ZERO => {
+                fail("gate.breaker.pause", "is 0s; give at least 1ms")
+            }
+            Some(rule) if rule.pause_max < rule.pause => {
+                fail("gate.breaker.pause_max", "is shorter than the first pause")
+            }
+            _ => Ok(()),
+        }
+    }
+}
