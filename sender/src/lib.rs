@@ -1,1 +1,70 @@
-//! placeholder
+//! The webhook sender.
+//!
+//! An event is accepted into a durable queue together with one delivery per subscribed endpoint;
+//! the [`dispatcher`] claims what is due and admitted, an [`attempt`] is made over the seam, and its
+//! outcome is recorded. Every decision is core's; this crate loads, persists, and acts after the
+//! commit. There is no timer per delivery: what is due is a query, and recovery after a crash is the
+//! same query.
+
+pub mod api;
+pub mod attempt;
+pub mod config;
+pub mod dispatcher;
+pub mod notifier;
+pub mod sqlite;
+pub mod store;
+pub mod tls;
+pub mod url;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use hookproof_runtime::host::Host;
+use hookproof_runtime::server;
+use tokio::sync::{Notify, watch};
+
+use config::SenderConfig;
+use dispatcher::Dispatcher;
+use notifier::Notifier;
+use store::Store;
+
+/// What the parts of a sender share.
+pub(crate) struct Shared<H, S> {
+    pub(crate) host: H,
+    pub(crate) store: S,
+    pub(crate) config: SenderConfig,
+    pub(crate) tls: tls::Tls,
+    /// Wakes the dispatcher: something may be due.
+    pub(crate) due: Notify,
+    /// Wakes the notifier: a notice may be pending.
+    pub(crate) notice: Notify,
+}
+
+/// Runs a sender until `shutdown` resolves: then no request and no attempt is begun any more, and
+/// those under way are finished and recorded.
+pub async fn run<H: Host, S: Store>(
+    host: H,
+    listener: H::Listener,
+    config: SenderConfig,
+    tls: tls::Tls,
+    store: S,
+    shutdown: impl Future<Output = ()> + Send,
+) {
+    let limits = config.limits;
+    let shared = Arc::new(Shared {
+        host: host.clone(),
+        store,
+        config,
+        tls,
+        due: Notify::new(),
+        notice: Notify::new(),
+    });
+    let (stop, stopped) = watch::channel(false);
+    let serve = async {
+        server::serve(host.clone(), listener, limits, api::service(shared.clone()), shutdown).await;
+        stop.send_replace(true);
+    };
+    let dispatch = Dispatcher::new(shared.clone()).run(stopped.clone());
+    let notify = Notifier::new(shared.clone()).run(stopped);
+    tokio::join!(serve, dispatch, notify);
+}

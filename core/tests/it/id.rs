@@ -1,0 +1,166 @@
+//! Identifiers and event types.
+
+use hookproof_core::event::{EVENT_TYPE_BYTES_MAX, EventType};
+use hookproof_core::id::{DeliveryId, EndpointId, EventId, ID_BYTES_MAX, IdError, SourceId};
+use proptest::prelude::*;
+
+use crate::given::{check_round_trip, laws};
+
+fn check(text: &str, expected: Result<(), IdError>) {
+    assert_eq!(EventId::new(text).map(|_| ()), expected, "event {text:?}");
+    assert_eq!(EndpointId::new(text).map(|_| ()), expected, "endpoint {text:?}");
+    assert_eq!(DeliveryId::new(text).map(|_| ()), expected, "delivery {text:?}");
+    assert_eq!(SourceId::new(text).map(|_| ()), expected, "source {text:?}");
+}
+
+#[test]
+fn an_identifier_holds_letters_digits_and_four_marks() {
+    check("msg_2KWPBgLlAfxdpx2AI54pPJ85f4W", Ok(()));
+    check("0", Ok(()));
+    check("_-:~", Ok(()));
+    check("urn:uuid:0f4f~Z", Ok(()));
+}
+
+#[test]
+fn an_identifier_without_a_character_is_refused() {
+    check("", Err(IdError::Empty));
+}
+
+#[test]
+fn an_identifier_has_at_most_128_bytes() {
+    check(&"x".repeat(ID_BYTES_MAX), Ok(()));
+    check(&"x".repeat(ID_BYTES_MAX + 1), Err(IdError::TooLong));
+    assert_eq!(ID_BYTES_MAX, 128);
+}
+
+#[test]
+fn any_other_character_is_refused_the_full_stop_above_all() {
+    for text in ["msg.1", ".", "a b", " a", "a\n", "a/b", "a,b", "a\0", "é", "a=", "a+b", "a%20b"] {
+        check(text, Err(IdError::ForbiddenCharacter));
+    }
+}
+
+#[test]
+fn an_identifier_error_says_what_is_allowed() {
+    assert_eq!(IdError::Empty.to_string(), "an identifier may not be empty");
+    assert_eq!(IdError::TooLong.to_string(), "an identifier may have at most 128 bytes");
+    assert_eq!(
+        IdError::ForbiddenCharacter.to_string(),
+        "an identifier may hold only letters, digits, `_`, `-`, `:` and `~` \
+         (a `.` would blur the signed boundary between id and timestamp)"
+    );
+}
+
+#[test]
+fn a_fresh_identifier_shows_what_it_names_and_all_its_bits() {
+    assert_eq!(EventId::from_entropy([0, 0]).as_str(), "msg_00000000000000000000000000");
+    assert_eq!(EndpointId::from_entropy([0, 31]).as_str(), "ep_0000000000000000000000000z");
+    assert_eq!(DeliveryId::from_entropy([0, 32]).as_str(), "dlv_00000000000000000000000010");
+    assert_eq!(SourceId::from_entropy([u64::MAX; 2]).as_str(), "src_7zzzzzzzzzzzzzzzzzzzzzzzzz");
+    // 2⁶⁴ = 16 · 32¹²
+    assert_eq!(EventId::from_entropy([1, 0]).as_str(), "msg_0000000000000g000000000000");
+}
+
+#[test]
+fn an_identifier_is_checked_when_it_is_read_from_json() {
+    assert_eq!(serde_json::from_str::<EventId>(r#""a""#).unwrap(), EventId::new("a").unwrap());
+    let error = serde_json::from_str::<EventId>(r#""a.b""#).unwrap_err();
+    assert!(error.to_string().starts_with("an identifier may hold only letters"), "{error}");
+}
+
+#[test]
+fn an_identifier_is_padded_where_a_table_asks_for_it() {
+    assert_eq!(format!("{:>4}|", EventId::new("a").unwrap()), "   a|");
+}
+
+fn check_event_type(text: &str, valid: bool) {
+    match EventType::new(text) {
+        Ok(event_type) => {
+            assert!(valid, "{text:?} was taken");
+            assert_eq!(event_type.as_str(), text);
+            assert_eq!(event_type.to_string(), text);
+        }
+        Err(error) => {
+            assert!(!valid, "{error}");
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "`{}` is not an event type: write groups of letters, digits, `_` and `-` \
+                     separated by full stops, as in `order.paid`, at most 128 bytes",
+                    text.escape_debug()
+                )
+            );
+        }
+    }
+}
+
+#[test]
+fn an_event_type_is_groups_separated_by_full_stops() {
+    for text in ["order", "order.paid", "a.b.c.d", "Order-1.is_paid", "1.2", "-._"] {
+        check_event_type(text, true);
+    }
+    for text in ["", ".", "order.", ".paid", "order..paid", "order paid", "order/paid", "é.b"] {
+        check_event_type(text, false);
+    }
+    for text in ["order.paid\n", "order:paid", "*", "order.*"] {
+        check_event_type(text, false);
+    }
+}
+
+#[test]
+fn an_event_type_has_at_most_128_bytes() {
+    check_event_type(&"x".repeat(EVENT_TYPE_BYTES_MAX), true);
+    check_event_type(&"x".repeat(EVENT_TYPE_BYTES_MAX + 1), false);
+    assert_eq!(EVENT_TYPE_BYTES_MAX, 128);
+}
+
+#[test]
+fn an_event_type_error_prints_no_control_character() {
+    let error = EventType::new("a\u{1b}[31m\nb").unwrap_err().to_string();
+    assert!(error.starts_with(r"`a\u{1b}[31m\nb` is not"), "{error}");
+}
+
+#[test]
+fn an_event_type_is_checked_when_it_is_read_from_json() {
+    assert_eq!(serde_json::to_string(&EventType::new("a.b").unwrap()).unwrap(), r#""a.b""#);
+    assert!(serde_json::from_str::<EventType>(r#""a..b""#).is_err());
+}
+
+proptest! {
+    #![proptest_config(laws())]
+
+    #[test]
+    fn a_fresh_identifier_is_valid(bits in any::<[u64; 2]>()) {
+        let id = EventId::from_entropy(bits);
+        prop_assert_eq!(EventId::new(id.as_str()), Ok(id.clone()));
+        check_round_trip(&id)?;
+        check_round_trip(&EndpointId::from_entropy(bits))?;
+        check_round_trip(&DeliveryId::from_entropy(bits))?;
+        check_round_trip(&SourceId::from_entropy(bits))?;
+    }
+
+    #[test]
+    fn fresh_identifiers_differ_and_sort_as_their_bits(
+        one in any::<[u64; 2]>(),
+        other in any::<[u64; 2]>(),
+    ) {
+        prop_assert_eq!(
+            EventId::from_entropy(one).cmp(&EventId::from_entropy(other)),
+            one.cmp(&other)
+        );
+    }
+
+    #[test]
+    fn any_text_is_either_taken_as_it_is_or_refused(text in "\\PC{0,140}", close in "[a-z._:~ ]*") {
+        for text in [text, close] {
+            if let Ok(id) = EventId::new(text.clone()) {
+                prop_assert_eq!(id.as_str(), &text);
+                prop_assert!(!text.is_empty() && !text.contains('.'));
+            }
+            if let Ok(event_type) = EventType::new(text.clone()) {
+                prop_assert_eq!(event_type.as_str(), &text);
+                check_round_trip(&event_type)?;
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Policies: what is refused, and what an empty one means.
+
+use hookproof_core::classify::ClientError;
+use hookproof_core::gate::{BreakerRule, GateRule};
+use hookproof_core::policy::Policy;
+use hookproof_core::preset;
+use hookproof_core::schedule::{Backoff, Jitter, Schedule};
+use hookproof_core::time::Millis;
+use proptest::prelude::*;
+
+use crate::given::{check_round_trip, laws, ms, policy, secs};
+
+/// That a default policy with this change is refused, and why.
+fn check(change: impl FnOnce(&mut Policy), field: &str, message: &str) {
+    let mut policy = Policy::default();
+    change(&mut policy);
+    let error = policy.validate().expect_err(message);
+    assert_eq!(error.field(), field);
+    assert_eq!(error.to_string(), message);
+}
+
+fn breaker(policy: &mut Policy) -> &mut BreakerRule {
+    policy.gate.breaker.get_or_insert_default()
+}
+
+#[test]
+fn a_setting_that_cannot_work_is_named() {
+    check(
+        |policy| policy.connect_timeout = Millis::ZERO,
+        "connect_timeout",
+        "`connect_timeout` is 0s; give at least 1ms",
+    );
+    check(
+        |policy| policy.total_timeout = ms(2_999),
+        "total_timeout",
+        "`total_timeout` is shorter than the connect timeout that it includes",
+    );
+    check(
+        |policy| policy.lease_margin = Millis::ZERO,
+        "lease_margin",
+        "`lease_margin` is 0s; the outcome could never be recorded in time",
+    );
+    check(
+        |policy| policy.gate.concurrency_max = 0,
+        "gate.concurrency_max",
+        "`gate.concurrency_max` is 0, so nothing would ever be sent",
+    );
+}
+
+#[test]
+fn a_breaker_that_cannot_work_is_named() {
+    check(
+        |policy| breaker(policy).failures_in_a_row = 0,
+        "gate.breaker.failures_in_a_row",
+        "`gate.breaker.failures_in_a_row` is 0; give at least 1, or leave it out",
+    );
+    check(
+        |policy| breaker(policy).pause = Millis::ZERO,
+        "gate.breaker.pause",
+        "`gate.breaker.pause` is 0s; give at least 1ms",
+    );
+    check(
+        |policy| breaker(policy).pause_max = ms(59_999),
+        "gate.breaker.pause_max",
+        "`gate.breaker.pause_max` is shorter than the first pause",
+    );
+}
+
+#[test]
+fn a_schedule_that_cannot_work_is_named_with_its_path() {
+    let with = |base, factor, cap, attempts_max| {
+        let backoff = Backoff::Exponential { base, factor, cap, attempts_max };
+        move |policy: &mut Policy| policy.schedule = Schedule { backoff, jitter: Jitter::Full }
+    };
+    check(
+        with(secs(1), 2, secs(60), 0),
+        "schedule.attempts_max",
+        "`schedule.attempts_max` is 0, but must be 1 to 10000",
+    );
+    check(
+        with(secs(1), 0, secs(60), 5),
+        "schedule.factor",
+        "`schedule.factor` is 0, but must be at least 1 (1 repeats the base)",
+    );
+    check(
+        with(ms(0), 2, secs(60), 5),
+        "schedule.base",
+        "`schedule.base` is 0s, which would retry without pause; give at least 1ms",
+    );
+    check(
+        with(secs(2), 2, secs(1), 5),
+        "schedule.cap",
+        "`schedule.cap` is 1s, but must be at least the base, 2s",
+    );
+    check(
+        |policy| policy.schedule.backoff = Backoff::List { waits: vec![secs(1); 10_000] },
+        "schedule.waits",
+        "`schedule.waits` has 10000 entries, but at most 9999 are allowed",
+    );
+}
+
+#[test]
+fn settings_at_the_edge_of_what_can_work_are_valid() {
+    let policy = Policy {
+        connect_timeout: ms(1),
+        total_timeout: ms(1),
+        lease_margin: ms(1),
+        gate: GateRule {
+            concurrency_max: 1,
+            breaker: Some(BreakerRule { failures_in_a_row: 1, pause: ms(1), pause_max: ms(1) }),
+        },
+        ..Policy::default()
+    };
+    assert_eq!(policy.validate(), Ok(()));
+    let gate = GateRule { breaker: None, ..policy.gate.clone() };
+    assert_eq!(Policy { gate, ..policy }.validate(), Ok(()));
+}
+
+#[test]
+fn the_default_policy_is_valid_and_is_what_the_documentation_says() {
+    let policy = Policy::default();
+    assert_eq!(policy.validate(), Ok(()));
+    assert_eq!(policy.schedule, preset::standard_webhooks().schedule);
+    assert_eq!(policy.classification.client_error, ClientError::Final);
+    assert_eq!(policy.classification.retry_after_max.to_string(), "24h");
+    assert_eq!(policy.connect_timeout.to_string(), "3s");
+    assert_eq!(policy.total_timeout.to_string(), "10s");
+    assert_eq!(policy.lease().to_string(), "15s");
+    assert_eq!(policy.gate.concurrency_max, 10);
+    let breaker = policy.gate.breaker.expect("a breaker");
+    assert_eq!(breaker.failures_in_a_row, 20);
+    assert_eq!((breaker.pause.to_string(), breaker.pause_max.to_string()), ("1m".into(), "1h".into()));
+}
+
+#[test]
+fn a_lease_covers_the_attempt_and_its_recording_and_saturates() {
+    let policy = Policy { total_timeout: secs(30), lease_margin: secs(2), ..Policy::default() };
+    assert_eq!(policy.lease(), secs(32));
+    assert_eq!(Policy { total_timeout: Millis::MAX, ..policy }.lease(), Millis::MAX);
+}
+
+#[test]
+fn what_a_policy_leaves_out_is_the_default() {
+    let read = |text| serde_json::from_str::<Policy>(text).expect("a policy");
+    assert_eq!(read("{}"), Policy::default());
+    let with_timeout = read(r#"{"total_timeout": "30s", "gate": {"concurrency_max": 3}}"#);
+    assert_eq!(with_timeout.total_timeout, secs(30));
+    assert_eq!(with_timeout.gate, GateRule { concurrency_max: 3, ..GateRule::default() });
+    let with_breaker = read(r#"{"gate": {"breaker": {"pause": "5s"}}}"#);
+    assert_eq!(
+        with_breaker.gate.breaker,
+        Some(BreakerRule { pause: secs(5), ..BreakerRule::default() })
+    );
+}
+
+#[test]
+fn a_misspelt_setting_is_refused() {
+    for text in [
+        r#"{"total_timout": "30s"}"#,
+        r#"{"gate": {"concurency_max": 3}}"#,
+        r#"{"gate": {"breaker": {"pauze": "5s"}}}"#,
+        r#"{"classification": {"client_errors": "retry"}}"#,
+        r#"{"classification": {"client_error": "ignore"}}"#,
+        r#"{"total_timeout": 30}"#,
+    ] {
+        assert!(serde_json::from_str::<Policy>(text).is_err(), "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(laws())]
+
+    #[test]
+    fn any_valid_policy_comes_back_from_json(policy in policy()) {
+        prop_assert_eq!(policy.validate(), Ok(()));
+        check_round_trip(&policy)?;
+    }
+
+    #[test]
+    fn a_lease_outlives_every_attempt_of_a_valid_policy(policy in policy()) {
+        prop_assert!(policy.lease() > policy.total_timeout || policy.lease() == Millis::MAX);
+    }
+}

@@ -1,0 +1,122 @@
+//! Endpoints: register, list, hold, resume.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use hookproof_core::endpoint::{Endpoint, EndpointStatus};
+use hookproof_core::event::EventType;
+use hookproof_core::id::EndpointId;
+use hookproof_core::secret::{Secret, Secrets};
+use hookproof_core::time::Timestamp;
+use hookproof_runtime::host::Host;
+use hookproof_runtime::server::read_body;
+use hyper::{Request, StatusCode};
+use serde::{Deserialize, Serialize};
+
+use super::Api;
+use super::problem::Problem;
+use crate::store::Store;
+use crate::url::Target;
+
+/// More than an endpoint can need.
+const ENDPOINT_BYTES_MAX: usize = 64 * 1024;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewEndpoint {
+    url: String,
+    /// Generated if absent. Several overlap during a rotation, the newest first.
+    secrets: Option<Secrets>,
+    #[serde(default)]
+    event_types: Vec<EventType>,
+}
+
+/// An endpoint as it is shown; its secrets only once, when it is made.
+#[derive(Serialize)]
+struct ShownEndpoint {
+    id: EndpointId,
+    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secrets: Option<Secrets>,
+    event_types: Vec<EventType>,
+    status: EndpointStatus,
+    created_at: Timestamp,
+}
+
+impl ShownEndpoint {
+    fn new(endpoint: Endpoint, with_secrets: bool) -> Self {
+        let Endpoint { id, url, secrets, event_types, status, created_at } = endpoint;
+        let secrets = with_secrets.then_some(secrets);
+        Self { id, url, secrets, event_types, status, created_at }
+    }
+}
+
+pub(super) async fn create<H: Host, S: Store>(
+    State(shared): Api<H, S>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let host = &shared.host;
+    let timeout = shared.config.body_timeout;
+    let body = read_body(host, request.into_body(), ENDPOINT_BYTES_MAX, timeout)
+        .await
+        .map_err(|error| Problem::unreadable(error, ENDPOINT_BYTES_MAX))?;
+    let new: NewEndpoint = serde_json::from_slice(&body).map_err(|error| {
+        Problem::bad_request(format!(
+            "{error}; give an object such as {{\"url\": \"https://example.com/hooks\"}}, with \
+             `secrets` and `event_types` if wanted"
+        ))
+    })?;
+    Target::parse(&new.url).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let secrets = new.secrets.unwrap_or_else(|| {
+        let bits = [host.entropy(), host.entropy(), host.entropy(), host.entropy()];
+        Secrets::one(Secret::from_entropy(bits))
+    });
+    let endpoint = Endpoint {
+        id: EndpointId::from_entropy([host.entropy(), host.entropy()]),
+        url: new.url,
+        secrets,
+        event_types: new.event_types,
+        status: EndpointStatus::Enabled,
+        created_at: host.now(),
+    };
+    shared.store.create_endpoint(endpoint.clone()).await?;
+    let shown = ShownEndpoint::new(endpoint, true);
+    Ok((StatusCode::CREATED, Json(shown)).into_response())
+}
+
+pub(super) async fn list<H: Host, S: Store>(State(shared): Api<H, S>) -> Result<Response, Problem> {
+    let endpoints = shared.store.endpoints().await?;
+    let shown: Vec<_> = endpoints.into_iter().map(|e| ShownEndpoint::new(e, false)).collect();
+    Ok(Json(shown).into_response())
+}
+
+pub(super) async fn enable<H: Host, S: Store>(
+    State(shared): Api<H, S>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let response = set_status(&shared.store, &id, EndpointStatus::Enabled).await?;
+    shared.due.notify_one();
+    Ok(response)
+}
+
+pub(super) async fn disable<H: Host, S: Store>(
+    State(shared): Api<H, S>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    set_status(&shared.store, &id, EndpointStatus::Disabled).await
+}
+
+async fn set_status<S: Store>(
+    store: &S,
+    id: &str,
+    status: EndpointStatus,
+) -> Result<Response, Problem> {
+    let missing = || Problem::not_found(format!("there is no endpoint `{}`", id.escape_debug()));
+    let id = EndpointId::new(id).map_err(|_| missing())?;
+    if store.set_endpoint_status(id, status).await? {
+        Ok(StatusCode::NO_CONTENT.into_response())
+    } else {
+        Err(missing())
+    }
+}

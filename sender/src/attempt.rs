@@ -1,0 +1,166 @@
+//! One attempt: resolve, connect, send, read the answer. What comes back is data, never an error.
+
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use hookproof_core::delivery::Phase;
+use hookproof_core::outcome::{Failure, Outcome};
+use hookproof_core::retry_after;
+use hookproof_core::signature::{self, ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER};
+use hookproof_core::time::{Millis, Timestamp};
+use hookproof_runtime::client::{ExchangeError, exchange};
+use hookproof_runtime::crash_point::CrashPoint;
+use hookproof_runtime::host::Host;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderMap, RETRY_AFTER, USER_AGENT};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::Shared;
+use crate::store::Claimed;
+use crate::url::Target;
+
+/// For the logs of receivers: which delivery an attempt belongs to.
+pub const DELIVERY_HEADER: &str = "hookproof-delivery";
+/// For the logs of receivers: the number of the attempt.
+pub const ATTEMPT_HEADER: &str = "hookproof-attempt";
+
+const AGENT: &str = concat!("Hookproof/", env!("CARGO_PKG_VERSION"));
+
+/// What came of an attempt, with what is kept of it.
+pub(crate) struct Made {
+    pub(crate) outcome: Outcome,
+    pub(crate) excerpt: Vec<u8>,
+}
+
+impl From<Failure> for Made {
+    fn from(failure: Failure) -> Self {
+        Self { outcome: Outcome::Failed { failure }, excerpt: Vec::new() }
+    }
+}
+
+/// Makes a claimed attempt, within the policy's total timeout.
+pub(crate) async fn make<H: Host, S>(shared: &Shared<H, S>, claimed: &Claimed) -> Made
+where
+    S: Send + Sync,
+{
+    let host = &shared.host;
+    let deadline = host.now().plus(shared.config.policy.total_timeout);
+    let made =
+        host.within(shared.config.policy.total_timeout, send(shared, claimed, deadline)).await;
+    match made {
+        Some(Ok(made)) => made,
+        Some(Err(failure)) => failure.into(),
+        None => Failure::Timeout.into(),
+    }
+}
+
+async fn send<H: Host, S>(
+    shared: &Shared<H, S>,
+    claimed: &Claimed,
+    deadline: Timestamp,
+) -> Result<Made, Failure>
+where
+    S: Send + Sync,
+{
+    let host = &shared.host;
+    let target = Target::parse(&claimed.endpoint.url).map_err(|_| Failure::Blocked)?;
+    let request = request(claimed, &target, host.now()).ok_or(Failure::Blocked)?;
+    let stream = host
+        .within(shared.config.policy.connect_timeout, connect(host, &target))
+        .await
+        .ok_or(Failure::ConnectTimeout)??;
+    host.at(CrashPoint::AttemptConnected).await;
+    if target.is_tls {
+        let stream = shared.tls.connect(&target.host, stream).await.map_err(|error| {
+            tracing::debug!(host = target.host, %error, "the TLS handshake failed");
+            Failure::Tls
+        })?;
+        converse(shared, stream, request, deadline).await
+    } else {
+        converse(shared, stream, request, deadline).await
+    }
+}
+
+/// The first address that accepts, in the order in which the resolver gave them.
+async fn connect<H: Host>(host: &H, target: &Target) -> Result<H::Stream, Failure> {
+    let addresses: Vec<SocketAddr> =
+        host.resolve(&target.host, target.port).await.map_err(|_| Failure::Dns)?;
+    let mut failure = Failure::Dns;
+    for address in addresses {
+        match host.connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = connect_failure(&error),
+        }
+    }
+    Err(failure)
+}
+
+fn connect_failure(error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::TimedOut => Failure::ConnectTimeout,
+        _ => Failure::ConnectRefused,
+    }
+}
+
+/// Sends the request and reads the head of the answer, whose status decides; then as much of the
+/// body as is kept, and no more.
+async fn converse<H: Host, S, T>(
+    shared: &Shared<H, S>,
+    stream: T,
+    request: Request<Full<Bytes>>,
+    deadline: Timestamp,
+) -> Result<Made, Failure>
+where
+    S: Send + Sync,
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let host = &shared.host;
+    let exchange =
+        exchange(host, stream, request, Some(CrashPoint::AttemptSent)).await.map_err(|error| {
+            tracing::debug!(%error, "no response");
+            match error {
+                ExchangeError::Reset(_) => Failure::Reset,
+                ExchangeError::Protocol(_) => Failure::Protocol,
+            }
+        })?;
+    let status = exchange.status();
+    let retry_after = read_retry_after(exchange.headers());
+    // The status is known: a body that never ends must not turn it into a timeout.
+    let rest = deadline.since(host.now()).get();
+    let body_deadline = host.sleep(Millis::new(rest.saturating_sub(BODY_GRACE.get())));
+    let answer = exchange.read(shared.config.excerpt_bytes_max, body_deadline).await;
+    Ok(Made { outcome: Outcome::Answered { status, retry_after }, excerpt: answer.body })
+}
+
+/// How long before the total timeout the reading of a body ends.
+const BODY_GRACE: Millis = Millis::new(100);
+
+/// Repeated lines contradict each other: then, as for a malformed one, the field is ignored.
+fn read_retry_after(headers: &HeaderMap) -> Option<Millis> {
+    let mut lines = headers.get_all(RETRY_AFTER).iter();
+    let first = lines.next()?;
+    lines.next().is_none().then(|| retry_after::parse_delay_seconds(first.as_bytes())).flatten()
+}
+
+/// The request of an attempt: the same id, body and header names each time; the timestamp and the
+/// signature are those of this attempt.
+fn request(claimed: &Claimed, target: &Target, now: Timestamp) -> Option<Request<Full<Bytes>>> {
+    let Claimed { delivery, event, endpoint } = claimed;
+    let Phase::InFlight { attempt, .. } = delivery.phase else { return None };
+    let timestamp = now.as_secs();
+    let signature = signature::sign(&endpoint.secrets, event.id.as_str(), timestamp, &event.body);
+    Request::post(target.path.as_str())
+        .header(HOST, target.authority.as_str())
+        .header(CONNECTION, "close")
+        .header(CONTENT_TYPE, event.content_type.as_str())
+        .header(USER_AGENT, AGENT)
+        .header(ID_HEADER, event.id.as_str())
+        .header(TIMESTAMP_HEADER, timestamp)
+        .header(SIGNATURE_HEADER, signature)
+        .header(DELIVERY_HEADER, delivery.id.as_str())
+        .header(ATTEMPT_HEADER, attempt)
+        .body(Full::new(Bytes::from_owner(event.body.clone())))
+        .ok()
+}

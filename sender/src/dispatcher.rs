@@ -1,0 +1,340 @@
+//! The loop that turns what is due into attempts.
+//!
+//! A pass asks the store which endpoints have something due, asks each endpoint's gate for permits
+//! before it reads or claims a row, claims in one transaction, and starts an attempt per claim. It
+//! then sleeps until the next thing can be due. Waking it is only a hint: the sweep interval bounds
+//! what a lost wake-up costs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hookproof_core::classify::Signal;
+use hookproof_core::delivery::{Ctx, Delivery, Effect, Input, Phase, Rejected, Step};
+use hookproof_core::gate::{Admission, Gate, Permit, Transition};
+use hookproof_core::id::EndpointId;
+use hookproof_core::outcome::Outcome;
+use hookproof_core::time::{Millis, Timestamp};
+use hookproof_runtime::crash_point::CrashPoint;
+use hookproof_runtime::database::StoreError;
+use hookproof_runtime::host::Host;
+use tokio::sync::{mpsc, watch};
+
+use crate::Shared;
+use crate::attempt::{self, Made};
+use crate::store::{Beside, Claimed, DueEndpoint, Store};
+
+/// How many expired claims are settled in one pass.
+const EXPIRED_MAX: u32 = 256;
+/// How long to wait after the store refused.
+const STORE_PAUSE: Millis = Millis::new(200);
+
+type Gates = Mutex<BTreeMap<EndpointId, Gate>>;
+
+pub(crate) struct Dispatcher<H, S> {
+    shared: Arc<Shared<H, S>>,
+    gates: Arc<Gates>,
+    /// Each attempt holds a sender of this channel: its length is the number under way, and it
+    /// closes when the last one has ended.
+    under_way: mpsc::Sender<()>,
+    all_ended: mpsc::Receiver<()>,
+}
+
+/// A claim that is wanted, with the permit for it.
+struct Wanted {
+    step: Step,
+    permit: Permit,
+}
+
+impl<H: Host, S: Store> Dispatcher<H, S> {
+    pub(crate) fn new(shared: Arc<Shared<H, S>>) -> Self {
+        let (under_way, all_ended) = mpsc::channel(1);
+        Self { shared, gates: Arc::default(), under_way, all_ended }
+    }
+
+    /// Dispatches until told to stop, then waits for the attempts under way.
+    pub(crate) async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        self.recover().await;
+        while !*stopped.borrow() {
+            let wake_at = match self.pass().await {
+                Ok(wake_at) => wake_at,
+                Err(error) => {
+                    tracing::warn!(%error, "a pass over what is due failed; it is made again");
+                    Some(self.shared.host.now().plus(STORE_PAUSE))
+                }
+            };
+            self.wait(wake_at, &mut stopped).await;
+        }
+        drop(self.under_way);
+        self.all_ended.recv().await;
+    }
+
+    async fn wait(&self, wake_at: Option<Timestamp>, stopped: &mut watch::Receiver<bool>) {
+        let host = &self.shared.host;
+        let sweep = self.shared.config.sweep_interval;
+        let span = wake_at.map_or(sweep, |at| at.since(host.now()).min(sweep));
+        tokio::select! {
+            biased;
+            _ = stopped.changed() => {}
+            () = self.shared.due.notified() => {}
+            () = host.sleep(span.max(Millis::new(1))) => {}
+        }
+    }
+
+    /// The file is held by one process, so whatever is in flight at the start belongs to a process
+    /// that is gone, whatever is left of its lease.
+    async fn recover(&self) {
+        loop {
+            match self.settle(Timestamp::MAX, Input::OwnerLost).await {
+                Ok(0) => return,
+                Ok(count) => tracing::info!(count, "attempts of a former process are unknown"),
+                Err(error) => {
+                    tracing::warn!(%error, "recovery failed; it is tried again");
+                    self.shared.host.sleep(STORE_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Ends claims that are over, and says how many.
+    async fn settle(&self, until: Timestamp, input: Input) -> Result<usize, StoreError> {
+        let overdue = self.shared.store.leased(until, EXPIRED_MAX).await?;
+        for delivery in &overdue {
+            let step = delivery.handle(self.shared.ctx(), input);
+            self.shared.write(step, Beside::default()).await?;
+        }
+        Ok(overdue.len())
+    }
+
+    /// Claims and starts what is due and admitted; tells when the next thing can be due.
+    async fn pass(&self) -> Result<Option<Timestamp>, StoreError> {
+        let now = self.shared.host.now();
+        self.settle(now, Input::LeaseExpired).await?;
+        let mut wake_at = self.shared.store.next_lease_end().await?;
+        let mut wanted = Vec::new();
+        for endpoint in self.shared.store.due_endpoints(now).await? {
+            let next = self.want(&endpoint, now, &mut wanted).await?;
+            wake_at = wake_at.into_iter().chain(next).min();
+        }
+        self.start(wanted).await?;
+        Ok(wake_at)
+    }
+
+    /// Adds the claims that one endpoint's gate admits; tells when to look at it again.
+    async fn want(
+        &self,
+        endpoint: &DueEndpoint,
+        now: Timestamp,
+        wanted: &mut Vec<Wanted>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        if !endpoint.is_due {
+            return Ok(endpoint.next_due);
+        }
+        let policy = &self.shared.config.policy;
+        let room = {
+            let mut gates = lock(&self.gates);
+            let gate = gates
+                .entry(endpoint.id.clone())
+                .or_insert_with(|| Gate::restored(endpoint.breaker));
+            gate.room(&policy.gate, now)
+        };
+        let room = match room {
+            Ok(room) => room.min(self.places_left(wanted.len())),
+            Err((until, _why)) => return Ok(Some(until)),
+        };
+        let due = self.shared.store.due_deliveries(endpoint.id.clone(), now, room).await?;
+        for delivery in due {
+            let Ok(step) = delivery.handle(self.shared.ctx(), Input::Admitted) else { continue };
+            match self.admit(&delivery, now) {
+                Admission::Go(permit) => wanted.push(Wanted { step, permit }),
+                Admission::Defer { until, .. } => return Ok(Some(until)),
+            }
+        }
+        // More may be due than there was room for: an attempt that ends wakes the dispatcher.
+        Ok(endpoint.next_due)
+    }
+
+    fn admit(&self, delivery: &Delivery, now: Timestamp) -> Admission {
+        let policy = &self.shared.config.policy;
+        let mut gates = lock(&self.gates);
+        let gate = gates.entry(delivery.endpoint_id.clone()).or_default();
+        gate.admit(&policy.gate, now, policy.lease())
+    }
+
+    fn places_left(&self, wanted: usize) -> u32 {
+        // The dispatcher holds one sender itself.
+        let taken = self.under_way.strong_count().saturating_sub(1).saturating_add(wanted);
+        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+        self.shared.config.attempts_max.saturating_sub(taken)
+    }
+
+    /// Commits the claims; only those that are committed become attempts.
+    async fn start(&self, wanted: Vec<Wanted>) -> Result<(), StoreError> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let (steps, permits): (Vec<Step>, Vec<(EndpointId, Permit)>) = wanted
+            .into_iter()
+            .map(|w| {
+                let endpoint = w.step.next().endpoint_id.clone();
+                (w.step, (endpoint, w.permit))
+            })
+            .unzip();
+        let claims = match self.shared.store.claim(steps).await {
+            Ok(claims) => claims,
+            Err(error) => {
+                for (endpoint, permit) in permits {
+                    self.release(&endpoint, permit, Signal::Neither);
+                }
+                return Err(error);
+            }
+        };
+        for ((endpoint, permit), claim) in permits.into_iter().zip(claims) {
+            match claim {
+                Ok(claimed) => self.begin(claimed, permit),
+                Err(_rejected) => {
+                    self.release(&endpoint, permit, Signal::Neither);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&self, endpoint: &EndpointId, permit: Permit, signal: Signal) {
+        let policy = &self.shared.config.policy;
+        let mut gates = lock(&self.gates);
+        let gate = gates.entry(endpoint.clone()).or_default();
+        gate.record(&policy.gate, self.shared.host.now(), permit, signal);
+    }
+
+    fn begin(&self, claimed: Claimed, permit: Permit) {
+        let attempt =
+            Attempt { shared: self.shared.clone(), gates: self.gates.clone(), claimed, permit };
+        let under_way = self.under_way.clone();
+        self.shared.host.spawn(async move {
+            attempt.run().await;
+            drop(under_way);
+        });
+    }
+}
+
+/// One attempt under way.
+struct Attempt<H, S> {
+    shared: Arc<Shared<H, S>>,
+    gates: Arc<Gates>,
+    claimed: Claimed,
+    permit: Permit,
+}
+
+impl<H: Host, S: Store> Attempt<H, S> {
+    async fn run(self) {
+        let Phase::InFlight { attempt, lease_until, .. } = self.claimed.delivery.phase else {
+            return;
+        };
+        self.shared.host.at(CrashPoint::AttemptClaimed).await;
+        let made = attempt::make(&self.shared, &self.claimed).await;
+        if let Outcome::Answered { .. } = made.outcome {
+            self.shared.host.at(CrashPoint::AttemptAnswered).await;
+        }
+        let shared = self.shared.clone();
+        self.record(attempt, lease_until, made).await;
+        shared.due.notify_one();
+    }
+
+    /// Ends the permit and writes what came of the attempt. The outcome is known only here, so a
+    /// store that refuses is asked again for as long as the claim holds.
+    async fn record(self, attempt: u32, lease_until: Timestamp, made: Made) {
+        let Self { shared, gates, claimed, permit } = self;
+        let delivery = claimed.delivery;
+        let policy = &shared.config.policy;
+        let signal = policy.classification.signal(&made.outcome);
+        let endpoint = &delivery.endpoint_id;
+        let (transition, breaker) = {
+            let mut gates = lock(&gates);
+            let gate = gates.entry(endpoint.clone()).or_default();
+            let transition = gate.record(&policy.gate, shared.host.now(), permit, signal);
+            (transition, gate.breaker())
+        };
+        log_transition(endpoint, transition);
+        let beside = Beside { excerpt: made.excerpt, breaker: Some(breaker) };
+        let input = Input::Finished { attempt, outcome: made.outcome };
+        while shared.host.now() < lease_until {
+            let step = delivery.handle(shared.ctx(), input);
+            match shared.write(step, beside.clone()).await {
+                Ok(()) => {
+                    shared.host.at(CrashPoint::AttemptRecorded).await;
+                    return;
+                }
+                Err(error) => {
+                    tracing::warn!(delivery = %delivery.id, %error, "an outcome waits for the store");
+                    shared.host.sleep(STORE_PAUSE).await;
+                }
+            }
+        }
+        tracing::warn!(delivery = %delivery.id, attempt, "an outcome could not be recorded in time");
+    }
+}
+
+impl<H: Host, S: Store> Shared<H, S> {
+    /// What a step is judged by, now.
+    pub(crate) fn ctx(&self) -> Ctx<'_> {
+        Ctx { now: self.host.now(), entropy: self.host.entropy(), policy: &self.config.policy }
+    }
+
+    /// Commits a step, then performs its effects. A stale step is thrown away: somebody else
+    /// decided first, and what is stored is right.
+    async fn write(&self, step: Result<Step, Rejected>, beside: Beside) -> Result<(), StoreError> {
+        let step = match step {
+            Ok(step) => step,
+            Err(rejected) => {
+                tracing::debug!(%rejected, "a stale input");
+                return Ok(());
+            }
+        };
+        let committed = match self.store.commit(step, beside).await? {
+            Ok(committed) => committed,
+            Err(rejected) => {
+                tracing::debug!(%rejected, "a stale step");
+                return Ok(());
+            }
+        };
+        log_record(&committed.delivery, committed.record.as_ref());
+        for effect in committed.effects {
+            match effect {
+                // A send follows only from a claim, which the dispatcher commits by itself.
+                Effect::Send { .. } => {}
+                Effect::WakeAt { .. } => self.due.notify_one(),
+                Effect::NoticePending => self.notice.notify_one(),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn log_record(delivery: &Delivery, record: Option<&hookproof_core::delivery::AttemptRecord>) {
+    if let Some(record) = record {
+        tracing::info!(
+            event = %delivery.event_id,
+            endpoint = %delivery.endpoint_id,
+            attempt = record.attempt,
+            outcome = %record.outcome,
+            took_ms = record.finished_at.since(record.started_at).get(),
+            next_at_ms = delivery.wake_at().map(|(at, _)| at.as_millis()),
+            "attempt"
+        );
+    }
+}
+
+fn log_transition(endpoint: &EndpointId, transition: Option<Transition>) {
+    match transition {
+        Some(Transition::Opened { until }) => {
+            tracing::warn!(%endpoint, until_ms = until.as_millis(), "the breaker is open");
+        }
+        Some(Transition::Closed) => tracing::info!(%endpoint, "the breaker is closed"),
+        None => {}
+    }
+}
+
+/// A panic elsewhere cannot leave a gate half-changed: each change is one call.
+fn lock(gates: &Gates) -> MutexGuard<'_, BTreeMap<EndpointId, Gate>> {
+    gates.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,150 @@
+//! The sender's store on SQLite.
+
+mod deliveries;
+mod endpoints;
+mod events;
+mod notices;
+
+use hookproof_core::delivery::{Committed, Delivery, Rejected, Step};
+use hookproof_core::endpoint::{Endpoint, EndpointStatus};
+use hookproof_core::id::{DeliveryId, EndpointId};
+use hookproof_core::time::Timestamp;
+use hookproof_runtime::database::{Database, DatabaseConfig, OpenError, Schema, StoreError};
+use hookproof_runtime::host::Host;
+use rusqlite::types::Type;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::store::{
+    Beside, Claimed, DeliveryFilter, DueEndpoint, ListedAttempt, ListedDelivery, PendingNotice,
+    Publication, Published, Store, Totals,
+};
+
+/// What the sender's database looks like.
+pub const SCHEMA: Schema = Schema {
+    name: "sender",
+    application_id: 0x686b_7331,
+    migrations: &[include_str!("sqlite/001_initial.sql")],
+};
+
+/// The sender's store on SQLite; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    database: Database,
+}
+
+impl SqliteStore {
+    /// Opens the database, creates or migrates its schema, and starts its writer and reader.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`].
+    pub fn open<H: Host>(host: &H, config: &DatabaseConfig) -> Result<Self, OpenError> {
+        Ok(Self { database: Database::open(host, config, &SCHEMA)? })
+    }
+}
+
+impl Store for SqliteStore {
+    async fn create_endpoint(&self, endpoint: Endpoint) -> Result<(), StoreError> {
+        self.database.write(move |c| endpoints::insert(c, &endpoint)).await
+    }
+
+    async fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError> {
+        self.database.read(endpoints::all).await
+    }
+
+    async fn set_endpoint_status(
+        &self,
+        id: EndpointId,
+        status: EndpointStatus,
+    ) -> Result<bool, StoreError> {
+        self.database.write(move |c| endpoints::set_status(c, &id, status)).await
+    }
+
+    async fn publish(&self, publication: Publication) -> Result<Published, StoreError> {
+        self.database.write(move |c| events::publish(c, &publication)).await
+    }
+
+    async fn due_endpoints(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
+        self.database.read(move |c| endpoints::due(c, now)).await
+    }
+
+    async fn due_deliveries(
+        &self,
+        endpoint: EndpointId,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        self.database.read(move |c| deliveries::due(c, &endpoint, now, limit)).await
+    }
+
+    async fn claim(&self, steps: Vec<Step>) -> Result<Vec<Result<Claimed, Rejected>>, StoreError> {
+        self.database
+            .write(move |c| steps.into_iter().map(|step| deliveries::claim(c, step)).collect())
+            .await
+    }
+
+    async fn commit(
+        &self,
+        step: Step,
+        beside: Beside,
+    ) -> Result<Result<Committed, Rejected>, StoreError> {
+        self.database.write(move |c| deliveries::commit(c, step, &beside)).await
+    }
+
+    async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+        self.database.read(move |c| deliveries::leased(c, until, limit)).await
+    }
+
+    async fn next_lease_end(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.database.read(deliveries::next_lease_end).await
+    }
+
+    async fn delivery(&self, id: DeliveryId) -> Result<Option<ListedDelivery>, StoreError> {
+        self.database.read(move |c| deliveries::one(c, &id)).await
+    }
+
+    async fn deliveries(&self, filter: DeliveryFilter) -> Result<Vec<ListedDelivery>, StoreError> {
+        self.database.read(move |c| deliveries::list(c, &filter)).await
+    }
+
+    async fn attempts(&self, id: DeliveryId) -> Result<Vec<ListedAttempt>, StoreError> {
+        self.database.read(move |c| deliveries::attempts(c, &id)).await
+    }
+
+    async fn totals(&self) -> Result<Totals, StoreError> {
+        self.database.read(deliveries::totals).await
+    }
+
+    async fn pending_notices(&self, limit: u32) -> Result<Vec<PendingNotice>, StoreError> {
+        self.database.read(move |c| notices::pending(c, limit)).await
+    }
+
+    async fn notice_sent(&self, id: i64, now: Timestamp) -> Result<(), StoreError> {
+        self.database.write(move |c| notices::sent(c, id, now)).await
+    }
+}
+
+/// A value as the JSON text of a column.
+fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Corrupt(error.to_string()))
+}
+
+/// A column's JSON text as a value.
+fn from_json<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text = row.get_ref(column)?.as_str()?;
+    serde_json::from_str(text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
+    })
+}
+
+/// A text column as an identifier or another type with a checked form.
+fn checked<T>(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<T>
+where
+    T: TryFrom<String>,
+    T::Error: std::error::Error + Send + Sync + 'static,
+{
+    T::try_from(row.get(column)?).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
+    })
+}

@@ -1,0 +1,245 @@
+//! Rows of `deliveries` and `attempts`.
+
+use hookproof_core::delivery::{Committed, Delivery, Phase, Rejected, Step};
+use hookproof_core::endpoint::EndpointStatus;
+use hookproof_core::id::{DeliveryId, EndpointId};
+use hookproof_core::time::Timestamp;
+use hookproof_runtime::database::StoreError;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::{checked, endpoints, events, from_json, notices, to_json};
+use crate::store::{Beside, Claimed, DeliveryFilter, ListedAttempt, ListedDelivery, Totals};
+
+pub(super) fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Scheduled { .. } => "scheduled",
+        Phase::InFlight { .. } => "in_flight",
+        Phase::Delivered { .. } => "delivered",
+        Phase::Dead { .. } => "dead",
+        Phase::Cancelled { .. } => "cancelled",
+    }
+}
+
+pub(super) fn insert(connection: &Connection, delivery: &Delivery) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO deliveries
+             (id, event_id, endpoint_id, version, phase, attempts, wake_at, state, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            delivery.id.as_str(),
+            delivery.event_id.as_str(),
+            delivery.endpoint_id.as_str(),
+            version(delivery)?,
+            phase_name(delivery.phase),
+            delivery.attempts,
+            delivery.wake_at().map(|(at, _)| at.as_millis()),
+            to_json(delivery)?,
+            delivery.created_at.as_millis(),
+        ])?;
+    Ok(())
+}
+
+/// SQLite's integers are signed.
+fn version(delivery: &Delivery) -> Result<i64, StoreError> {
+    i64::try_from(delivery.version).map_err(|error| StoreError::Corrupt(error.to_string()))
+}
+
+fn load(connection: &Connection, id: &DeliveryId) -> Result<Option<Delivery>, StoreError> {
+    Ok(connection
+        .prepare_cached("SELECT state FROM deliveries WHERE id = ?1")?
+        .query_row([id.as_str()], |row| from_json(row, 0))
+        .optional()?)
+}
+
+/// Load, decide, persist: the step becomes true here or not at all.
+pub(super) fn commit(
+    connection: &Connection,
+    step: Step,
+    beside: &Beside,
+) -> Result<Result<Committed, Rejected>, StoreError> {
+    let id = step.next().id.clone();
+    let stored = load(connection, &id)?
+        .ok_or_else(|| StoreError::Corrupt(format!("delivery {id} is missing")))?;
+    let committed = match step.onto(&stored) {
+        Ok(committed) => committed,
+        Err(rejected) => return Ok(Err(rejected)),
+    };
+    update(connection, &committed)?;
+    if let Some(record) = &committed.record {
+        connection
+            .prepare_cached(
+                "INSERT INTO attempts (delivery_id, attempt, record, excerpt)
+                 VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![id.as_str(), record.attempt, to_json(record)?, beside.excerpt])?;
+    }
+    let endpoint = &committed.delivery.endpoint_id;
+    if let Some(breaker) = beside.breaker {
+        endpoints::set_breaker(connection, endpoint, breaker)?;
+    }
+    if let Some(notice) = committed.notice {
+        let at = committed.record.map_or(committed.delivery.created_at, |r| r.finished_at);
+        notices::insert(connection, &committed.delivery, notice, at)?;
+        if notice.disables_endpoint {
+            endpoints::set_status(connection, endpoint, EndpointStatus::Disabled)?;
+        }
+    }
+    Ok(Ok(committed))
+}
+
+fn update(connection: &Connection, committed: &Committed) -> Result<(), StoreError> {
+    let delivery = &committed.delivery;
+    let changed = connection
+        .prepare_cached(
+            "UPDATE deliveries
+             SET version = ?2, phase = ?3, attempts = ?4, wake_at = ?5, state = ?6,
+                 last_outcome = coalesce(?7, last_outcome)
+             WHERE id = ?1 AND version = ?2 - 1",
+        )?
+        .execute(params![
+            delivery.id.as_str(),
+            version(delivery)?,
+            phase_name(delivery.phase),
+            delivery.attempts,
+            delivery.wake_at().map(|(at, _)| at.as_millis()),
+            to_json(delivery)?,
+            committed.record.map(|record| record.outcome.to_string()),
+        ])?;
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(StoreError::Corrupt(format!("delivery {} has two versions", delivery.id)))
+    }
+}
+
+pub(super) fn claim(
+    connection: &Connection,
+    step: Step,
+) -> Result<Result<Claimed, Rejected>, StoreError> {
+    let committed = match commit(connection, step, &Beside::default())? {
+        Ok(committed) => committed,
+        Err(rejected) => return Ok(Err(rejected)),
+    };
+    let delivery = committed.delivery;
+    let event = events::one(connection, &delivery.event_id)?;
+    let endpoint = endpoints::one(connection, &delivery.endpoint_id)?;
+    Ok(Ok(Claimed { delivery, event, endpoint }))
+}
+
+pub(super) fn due(
+    connection: &Connection,
+    endpoint: &EndpointId,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Vec<Delivery>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT state FROM deliveries
+         WHERE endpoint_id = ?1 AND phase = 'scheduled' AND wake_at <= ?2
+         ORDER BY wake_at, seq LIMIT ?3",
+    )?;
+    let rows = statement
+        .query_map(params![endpoint.as_str(), now.as_millis(), limit], |row| from_json(row, 0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn leased(
+    connection: &Connection,
+    until: Timestamp,
+    limit: u32,
+) -> Result<Vec<Delivery>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT state FROM deliveries WHERE phase = 'in_flight' AND wake_at <= ?1
+         ORDER BY wake_at, seq LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![until.as_millis(), limit], |row| from_json(row, 0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn next_lease_end(connection: &Connection) -> Result<Option<Timestamp>, StoreError> {
+    let end: Option<i64> = connection
+        .prepare_cached("SELECT min(wake_at) FROM deliveries WHERE phase = 'in_flight'")?
+        .query_row([], |row| row.get(0))?;
+    Ok(end.map(Timestamp::from_millis))
+}
+
+const LISTED: &str = "SELECT d.state, e.event_type, d.last_outcome
+                      FROM deliveries d JOIN events e ON e.id = d.event_id";
+
+fn listed(row: &Row<'_>) -> rusqlite::Result<ListedDelivery> {
+    Ok(ListedDelivery {
+        delivery: from_json(row, 0)?,
+        event_type: checked(row, 1)?,
+        last_outcome: row.get(2)?,
+    })
+}
+
+pub(super) fn one(
+    connection: &Connection,
+    id: &DeliveryId,
+) -> Result<Option<ListedDelivery>, StoreError> {
+    let sql = format!("{LISTED} WHERE d.id = ?1");
+    Ok(connection.prepare_cached(&sql)?.query_row([id.as_str()], listed).optional()?)
+}
+
+pub(super) fn list(
+    connection: &Connection,
+    filter: &DeliveryFilter,
+) -> Result<Vec<ListedDelivery>, StoreError> {
+    let sql = format!(
+        "{LISTED}
+         WHERE (?1 IS NULL OR d.event_id = ?1)
+           AND (?2 IS NULL OR d.endpoint_id = ?2)
+           AND (?3 IS NULL OR d.phase = ?3)
+           AND d.seq > coalesce((SELECT seq FROM deliveries WHERE id = ?4), 0)
+         ORDER BY d.seq LIMIT ?5"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(
+        params![
+            filter.event.as_ref().map(|id| id.as_str()),
+            filter.endpoint.as_ref().map(|id| id.as_str()),
+            filter.phase,
+            filter.after.as_ref().map(|id| id.as_str()),
+            filter.limit,
+        ],
+        listed,
+    )?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn attempts(
+    connection: &Connection,
+    id: &DeliveryId,
+) -> Result<Vec<ListedAttempt>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT record, excerpt FROM attempts WHERE delivery_id = ?1 ORDER BY attempt",
+    )?;
+    let rows = statement.query_map([id.as_str()], |row| {
+        Ok(ListedAttempt {
+            record: from_json(row, 0)?,
+            excerpt: String::from_utf8_lossy(row.get_ref(1)?.as_blob()?).into_owned(),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn totals(connection: &Connection) -> Result<Totals, StoreError> {
+    let count = |sql: &str| -> Result<u64, StoreError> {
+        let count: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    };
+    let phase =
+        |name: &str| count(&format!("SELECT count(*) FROM deliveries WHERE phase = '{name}'"));
+    Ok(Totals {
+        events: count("SELECT count(*) FROM events")?,
+        scheduled: phase("scheduled")?,
+        in_flight: phase("in_flight")?,
+        delivered: phase("delivered")?,
+        dead: phase("dead")?,
+        cancelled: phase("cancelled")?,
+        attempts: count("SELECT count(*) FROM attempts")?,
+        notices_pending: count("SELECT count(*) FROM notices WHERE sent_at IS NULL")?,
+    })
+}

@@ -1,0 +1,110 @@
+//! Rows of `endpoints`.
+
+use hookproof_core::endpoint::{Endpoint, EndpointStatus};
+use hookproof_core::gate::Breaker;
+use hookproof_core::id::EndpointId;
+use hookproof_core::time::Timestamp;
+use hookproof_runtime::database::StoreError;
+use rusqlite::{Connection, Row, params};
+
+use super::{checked, from_json, to_json};
+use crate::store::DueEndpoint;
+
+const COLUMNS: &str = "id, url, secrets, event_types, status, created_at";
+
+pub(super) fn status_name(status: EndpointStatus) -> &'static str {
+    match status {
+        EndpointStatus::Enabled => "enabled",
+        EndpointStatus::Disabled => "disabled",
+    }
+}
+
+pub(super) fn insert(connection: &Connection, endpoint: &Endpoint) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO endpoints (id, url, secrets, event_types, status, breaker, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            endpoint.id.as_str(),
+            endpoint.url,
+            to_json(&endpoint.secrets)?,
+            to_json(&endpoint.event_types)?,
+            status_name(endpoint.status),
+            to_json(&Breaker::default())?,
+            endpoint.created_at.as_millis(),
+        ])?;
+    Ok(())
+}
+
+pub(super) fn all(connection: &Connection) -> Result<Vec<Endpoint>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM endpoints ORDER BY created_at, id");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([], read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn one(connection: &Connection, id: &EndpointId) -> Result<Endpoint, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM endpoints WHERE id = ?1");
+    Ok(connection.prepare_cached(&sql)?.query_row([id.as_str()], read)?)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Endpoint> {
+    let status = match row.get_ref(4)?.as_str()? {
+        "enabled" => EndpointStatus::Enabled,
+        _ => EndpointStatus::Disabled,
+    };
+    Ok(Endpoint {
+        id: checked(row, 0)?,
+        url: row.get(1)?,
+        secrets: from_json(row, 2)?,
+        event_types: from_json(row, 3)?,
+        status,
+        created_at: Timestamp::from_millis(row.get(5)?),
+    })
+}
+
+pub(super) fn set_status(
+    connection: &Connection,
+    id: &EndpointId,
+    status: EndpointStatus,
+) -> Result<bool, StoreError> {
+    let changed = connection
+        .prepare_cached("UPDATE endpoints SET status = ?2 WHERE id = ?1")?
+        .execute([id.as_str(), status_name(status)])?;
+    Ok(changed > 0)
+}
+
+pub(super) fn set_breaker(
+    connection: &Connection,
+    id: &EndpointId,
+    breaker: Breaker,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("UPDATE endpoints SET breaker = ?2 WHERE id = ?1")?
+        .execute([id.as_str(), to_json(&breaker)?.as_str()])?;
+    Ok(())
+}
+
+/// Per endpoint two look-ups in the index of what is scheduled, whatever the length of its backlog.
+pub(super) fn due(connection: &Connection, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, breaker,
+                (SELECT min(wake_at) FROM deliveries
+                 WHERE endpoint_id = endpoints.id AND phase = 'scheduled'),
+                (SELECT min(wake_at) FROM deliveries
+                 WHERE endpoint_id = endpoints.id AND phase = 'scheduled' AND wake_at > ?1)
+         FROM endpoints WHERE status = 'enabled' ORDER BY id",
+    )?;
+    let rows = statement.query_map([now.as_millis()], |row| {
+        let first: Option<i64> = row.get(2)?;
+        let next: Option<i64> = row.get(3)?;
+        Ok(DueEndpoint {
+            id: checked(row, 0)?,
+            breaker: from_json(row, 1)?,
+            is_due: first.is_some_and(|first| first <= now.as_millis()),
+            next_due: next.map(Timestamp::from_millis),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

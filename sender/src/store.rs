@@ -1,0 +1,254 @@
+//! What a sender keeps, and the transactions in which it changes.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use hookproof_core::delivery::{AttemptRecord, Committed, DeadReason, Delivery, Rejected, Step};
+use hookproof_core::endpoint::{Endpoint, EndpointStatus};
+use hookproof_core::event::{Event, EventType};
+use hookproof_core::gate::Breaker;
+use hookproof_core::id::{DeliveryId, EndpointId, EventId};
+use hookproof_core::time::Timestamp;
+use hookproof_runtime::database::StoreError;
+use serde::Serialize;
+
+/// A publish as it was asked for.
+#[derive(Clone, Debug)]
+pub struct Publication {
+    /// The event, under the id that it gets if the publish is new.
+    pub event: Event,
+    /// What the publisher calls this publish; the same key again is the same publish.
+    pub idempotency_key: Option<String>,
+}
+
+/// What became of a publish.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Published {
+    /// The event and one delivery for each subscribed endpoint are committed.
+    New {
+        /// The event's id.
+        event_id: EventId,
+        /// How many endpoints were subscribed.
+        deliveries: usize,
+    },
+    /// The key was used before for the same event: this is that publish.
+    Replayed {
+        /// The id that the event got then.
+        event_id: EventId,
+        /// How many deliveries it has.
+        deliveries: usize,
+    },
+    /// The key was used before for another type or body.
+    Conflict {
+        /// The id of that other event.
+        event_id: EventId,
+    },
+}
+
+/// An attempt that is committed as under way, with what it needs.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The delivery, in flight.
+    pub delivery: Delivery,
+    /// The event, byte for byte.
+    pub event: Event,
+    /// The endpoint as it is now.
+    pub endpoint: Endpoint,
+}
+
+/// What is written beside a step.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// The beginning of the response body.
+    pub excerpt: Vec<u8>,
+    /// The endpoint's breaker after the attempt.
+    pub breaker: Option<Breaker>,
+}
+
+/// An endpoint that attempts may be made to, and when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DueEndpoint {
+    /// The endpoint.
+    pub id: EndpointId,
+    /// Its breaker as last stored.
+    pub breaker: Breaker,
+    /// Whether a delivery is due now.
+    pub is_due: bool,
+    /// When the next one after now is due.
+    pub next_due: Option<Timestamp>,
+}
+
+/// A notice that waits to be sent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PendingNotice {
+    /// Its number.
+    pub id: i64,
+    /// The delivery that is dead.
+    pub delivery_id: DeliveryId,
+    /// The endpoint.
+    pub endpoint_id: EndpointId,
+    /// Why.
+    pub reason: DeadReason,
+    /// Whether the endpoint was disabled with it.
+    pub disables_endpoint: bool,
+}
+
+/// Which deliveries to list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeliveryFilter {
+    /// Only those of this event.
+    pub event: Option<EventId>,
+    /// Only those to this endpoint.
+    pub endpoint: Option<EndpointId>,
+    /// Only those in this phase, by its name.
+    pub phase: Option<String>,
+    /// Only those that were created after this one.
+    pub after: Option<DeliveryId>,
+    /// At most as many.
+    pub limit: u32,
+}
+
+/// A delivery as it is listed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ListedDelivery {
+    /// The machine's state.
+    #[serde(flatten)]
+    pub delivery: Delivery,
+    /// The event's type.
+    pub event_type: EventType,
+    /// What came of the last attempt, in words.
+    pub last_outcome: Option<String>,
+}
+
+/// One attempt as it is listed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ListedAttempt {
+    /// What is remembered of it.
+    #[serde(flatten)]
+    pub record: AttemptRecord,
+    /// The beginning of the response body, as text.
+    pub excerpt: String,
+}
+
+/// How much there is of what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Totals {
+    /// Events accepted.
+    pub events: u64,
+    /// Deliveries waiting for an attempt.
+    pub scheduled: u64,
+    /// Deliveries with an attempt under way.
+    pub in_flight: u64,
+    /// Deliveries that a receiver took.
+    pub delivered: u64,
+    /// Deliveries that are given up.
+    pub dead: u64,
+    /// Deliveries that were withdrawn.
+    pub cancelled: u64,
+    /// Attempts recorded.
+    pub attempts: u64,
+    /// Notices not sent yet.
+    pub notices_pending: u64,
+}
+
+/// The sender's store. Every method is one transaction; an answer to a writing one means that it is
+/// committed.
+pub trait Store: Clone + Send + Sync + 'static {
+    /// Registers an endpoint.
+    fn create_endpoint(
+        &self,
+        endpoint: Endpoint,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// All endpoints, the oldest first.
+    fn endpoints(&self) -> impl Future<Output = Result<Vec<Endpoint>, StoreError>> + Send;
+
+    /// Enables or disables an endpoint; `false` if there is none of that id.
+    fn set_endpoint_status(
+        &self,
+        id: EndpointId,
+        status: EndpointStatus,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Stores an event together with a delivery for every endpoint that wants it.
+    fn publish(
+        &self,
+        publication: Publication,
+    ) -> impl Future<Output = Result<Published, StoreError>> + Send;
+
+    /// The endpoints that are enabled and have scheduled deliveries.
+    fn due_endpoints(
+        &self,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Vec<DueEndpoint>, StoreError>> + Send;
+
+    /// The deliveries to an endpoint that are due, the longest due first.
+    fn due_deliveries(
+        &self,
+        endpoint: EndpointId,
+        now: Timestamp,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+
+    /// Writes claims, each by itself accepted or rejected.
+    fn claim(
+        &self,
+        steps: Vec<Step>,
+    ) -> impl Future<Output = Result<Vec<Result<Claimed, Rejected>>, StoreError>> + Send;
+
+    /// Writes a step with its record, its notice and what stands beside them.
+    fn commit(
+        &self,
+        step: Step,
+        beside: Beside,
+    ) -> impl Future<Output = Result<Result<Committed, Rejected>, StoreError>> + Send;
+
+    /// The deliveries in flight whose lease ends at `until` or before, those first that end first.
+    fn leased(
+        &self,
+        until: Timestamp,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+
+    /// When the first lease ends.
+    fn next_lease_end(&self) -> impl Future<Output = Result<Option<Timestamp>, StoreError>> + Send;
+
+    /// One delivery.
+    fn delivery(
+        &self,
+        id: DeliveryId,
+    ) -> impl Future<Output = Result<Option<ListedDelivery>, StoreError>> + Send;
+
+    /// Deliveries in the order in which they were created.
+    fn deliveries(
+        &self,
+        filter: DeliveryFilter,
+    ) -> impl Future<Output = Result<Vec<ListedDelivery>, StoreError>> + Send;
+
+    /// The attempts of a delivery, in order.
+    fn attempts(
+        &self,
+        id: DeliveryId,
+    ) -> impl Future<Output = Result<Vec<ListedAttempt>, StoreError>> + Send;
+
+    /// How much there is of what.
+    fn totals(&self) -> impl Future<Output = Result<Totals, StoreError>> + Send;
+
+    /// Notices that wait to be sent, the oldest first.
+    fn pending_notices(
+        &self,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<PendingNotice>, StoreError>> + Send;
+
+    /// Records that a notice was sent.
+    fn notice_sent(
+        &self,
+        id: i64,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+/// Bytes as shared, immutable event bodies.
+pub(crate) fn shared(bytes: Vec<u8>) -> Arc<[u8]> {
+    Arc::from(bytes)
+}
