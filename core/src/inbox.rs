@@ -255,9 +255,7 @@ impl Entry {
                 Err(Rejected::LeaseHolds(lease_until))
             }
             (Input::LeaseExpired | Input::OwnerLost, Phase::Claimed { .. }) => {
-                // The effect is applied in the same transaction as the mark, so a claim without a
-                // mark has had no effect: it can be taken over at once.
-                Ok(self.step(Phase::Pending { due: ctx.now }))
+                Ok(self.step(self.after_loss(ctx)))
             }
 
             (_, Phase::Applied { .. } | Phase::Dead { .. }) => Err(Rejected::Settled),
@@ -276,6 +274,16 @@ impl Entry {
     fn after_failure(&self, ctx: Ctx<'_>) -> Phase {
         match ctx.rule.schedule.wait(self.attempts, ctx.entropy) {
             Some(wait) => Phase::Pending { due: ctx.now.plus(wait) },
+            None => Phase::Dead { at: ctx.now },
+        }
+    }
+
+    /// The effect is applied in the same transaction as the mark, so a claim without a mark has had
+    /// no effect, and can be taken over at once. But an event whose effect ends the process every
+    /// time must not be claimed for ever: such claims count like failures.
+    fn after_loss(&self, ctx: Ctx<'_>) -> Phase {
+        match ctx.rule.schedule.wait(self.attempts, ctx.entropy) {
+            Some(_) => Phase::Pending { due: ctx.now },
             None => Phase::Dead { at: ctx.now },
         }
     }

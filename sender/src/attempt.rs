@@ -14,7 +14,9 @@ use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::host::Host;
 use http_body_util::Full;
 use hyper::Request;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderMap, RETRY_AFTER, USER_AGENT};
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, RETRY_AFTER, USER_AGENT,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Shared;
@@ -155,6 +157,8 @@ fn request(claimed: &Claimed, target: &Target, now: Timestamp) -> Option<Request
         .header(HOST, target.authority.as_str())
         .header(CONNECTION, "close")
         .header(CONTENT_TYPE, event.content_type.as_str())
+        // hyper leaves a length of 0 out, which receivers may answer with 411 (RFC 9110 §8.6).
+        .header(CONTENT_LENGTH, event.body.len())
         .header(USER_AGENT, AGENT)
         .header(ID_HEADER, event.id.as_str())
         .header(TIMESTAMP_HEADER, timestamp)

@@ -210,9 +210,12 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         let attempt =
             Attempt { shared: self.shared.clone(), gates: self.gates.clone(), claimed, permit };
         let under_way = self.under_way.clone();
+        let shared = self.shared.clone();
         self.shared.host.spawn(async move {
             attempt.run().await;
+            // The place first: whoever is woken must find it free.
             drop(under_way);
+            shared.due.notify_one();
         });
     }
 }
@@ -235,9 +238,7 @@ impl<H: Host, S: Store> Attempt<H, S> {
         if let Outcome::Answered { .. } = made.outcome {
             self.shared.host.at(CrashPoint::AttemptAnswered).await;
         }
-        let shared = self.shared.clone();
         self.record(attempt, lease_until, made).await;
-        shared.due.notify_one();
     }
 
     /// Ends the permit and writes what came of the attempt. The outcome is known only here, so a

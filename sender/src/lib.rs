@@ -60,10 +60,12 @@ pub async fn run<H: Host, S: Store>(
         notice: Notify::new(),
     });
     let (stop, stopped) = watch::channel(false);
-    let serve = async {
-        server::serve(host.clone(), listener, limits, api::service(shared.clone()), shutdown).await;
+    let shutdown = async move {
+        shutdown.await;
+        // Before the server finishes its open requests: in the meantime, no attempt is begun.
         stop.send_replace(true);
     };
+    let serve = server::serve(host, listener, limits, api::service(shared.clone()), shutdown);
     let dispatch = Dispatcher::new(shared.clone()).run(stopped.clone());
     let notify = Notifier::new(shared.clone()).run(stopped);
     tokio::join!(serve, dispatch, notify);

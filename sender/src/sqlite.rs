@@ -7,7 +7,8 @@ mod notices;
 
 use hookproof_core::delivery::{Committed, Delivery, Rejected, Step};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
-use hookproof_core::id::{DeliveryId, EndpointId};
+use hookproof_core::event::Event;
+use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::{Database, DatabaseConfig, OpenError, Schema, StoreError};
 use hookproof_runtime::host::Host;
@@ -63,6 +64,10 @@ impl Store for SqliteStore {
 
     async fn publish(&self, publication: Publication) -> Result<Published, StoreError> {
         self.database.write(move |c| events::publish(c, &publication)).await
+    }
+
+    async fn event(&self, id: EventId) -> Result<Option<Event>, StoreError> {
+        self.database.read(move |c| events::find(c, &id)).await
     }
 
     async fn due_endpoints(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {

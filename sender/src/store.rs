@@ -176,6 +176,9 @@ pub trait Store: Clone + Send + Sync + 'static {
         publication: Publication,
     ) -> impl Future<Output = Result<Published, StoreError>> + Send;
 
+    /// One event.
+    fn event(&self, id: EventId) -> impl Future<Output = Result<Option<Event>, StoreError>> + Send;
+
     /// The endpoints that are enabled and have scheduled deliveries.
     fn due_endpoints(
         &self,

@@ -72,10 +72,18 @@ impl Target {
         if authority.host().is_empty() {
             return fail("names no host");
         }
+        let port = match authority.as_str()[authority.host().len()..].strip_prefix(':') {
+            None | Some("") => Some(if is_tls { 443 } else { 80 }),
+            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().ok(),
+            Some(_) => None,
+        };
+        let Some(port @ 1..) = port else {
+            return fail("has a port that is no number from 1 to 65535");
+        };
         Ok(Self {
             is_tls,
             host: authority.host().to_owned(),
-            port: authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
+            port,
             authority: authority.as_str().to_owned(),
             path: uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
         })

@@ -1,1 +1,22 @@
-//! placeholder
+//! Deterministic simulation of webhook delivery.
+//!
+//! The real sender and the real receiver run on a simulated network, through crashes at named
+//! points, lost responses, partitions, duplicates and reordering, and every history is checked
+//! against the invariants of delivery. One seed is one history, byte for byte.
+//!
+//! - [`choices`]: the one source of nondeterminism;
+//! - [`scenario`], [`fault`]: what a history is about, and what goes wrong in it;
+//! - [`wire`]: the world on turmoil, with real HTTP and real SQLite;
+//! - [`checkers`]: the invariants;
+//! - [`zoo`]: bugs that the suite must find, or it proves nothing;
+//! - [`suite`]: many histories, the zoo, and a verdict.
+
+pub mod checkers;
+pub mod choices;
+pub mod fault;
+pub mod journal;
+mod log;
+pub mod scenario;
+pub mod suite;
+pub mod wire;
+pub mod zoo;

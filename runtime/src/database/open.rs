@@ -95,8 +95,10 @@ pub(super) fn open(config: &DatabaseConfig, schema: &Schema) -> Result<Opened, O
         |why: &dyn fmt::Display| OpenError::Refused { path: path.clone(), why: why.to_string() };
     let lock = lock(path)?;
     let mut writer = Connection::open(path).map_err(|error| refused(&error))?;
+    let found = version(&writer, path, schema)?;
+    // Not sooner: this changes the file, which might have been somebody else's.
     prepare(&writer, config.durability).map_err(|error| refused(&error))?;
-    migrate(&mut writer, path, schema)?;
+    migrate(&mut writer, found, schema).map_err(|error| refused(&error))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let reader = Connection::open_with_flags(path, flags).map_err(|error| refused(&error))?;
     reader.busy_timeout(BUSY_TIMEOUT).map_err(|error| refused(&error))?;
@@ -135,7 +137,8 @@ fn prepare(connection: &Connection, durability: Durability) -> rusqlite::Result<
     Ok(())
 }
 
-fn migrate(connection: &mut Connection, path: &Path, schema: &Schema) -> Result<(), OpenError> {
+/// The version of a file that is ours to open; nothing is written for it.
+fn version(connection: &Connection, path: &Path, schema: &Schema) -> Result<usize, OpenError> {
     let refused = |error: rusqlite::Error| OpenError::Refused {
         path: path.to_owned(),
         why: error.to_string(),
@@ -157,12 +160,16 @@ fn migrate(connection: &mut Connection, path: &Path, schema: &Schema) -> Result<
         let known = schema.migrations.len();
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
-    let transaction = connection.transaction().map_err(refused)?;
+    Ok(found)
+}
+
+fn migrate(connection: &mut Connection, found: usize, schema: &Schema) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
     for migration in &schema.migrations[found..] {
-        transaction.execute_batch(migration).map_err(refused)?;
+        transaction.execute_batch(migration)?;
     }
-    transaction.pragma_update(None, "application_id", schema.application_id).map_err(refused)?;
+    transaction.pragma_update(None, "application_id", schema.application_id)?;
     let newest = i32::try_from(schema.migrations.len()).unwrap_or(i32::MAX);
-    transaction.pragma_update(None, "user_version", newest).map_err(refused)?;
-    transaction.commit().map_err(refused)
+    transaction.pragma_update(None, "user_version", newest)?;
+    transaction.commit()
 }

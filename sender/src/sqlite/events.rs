@@ -71,8 +71,13 @@ fn by_key(connection: &Connection, key: &str) -> Result<Option<Event>, StoreErro
     select(connection, "idempotency_key", key)
 }
 
+pub(super) fn find(connection: &Connection, id: &EventId) -> Result<Option<Event>, StoreError> {
+    select(connection, "id", id.as_str())
+}
+
+/// The event of a delivery, which is there as long as the delivery is.
 pub(super) fn one(connection: &Connection, id: &EventId) -> Result<Event, StoreError> {
-    select(connection, "id", id.as_str())?
+    find(connection, id)?
         .ok_or_else(|| StoreError::Corrupt(format!("event {id} of a delivery is missing")))
 }
 

@@ -1,0 +1,190 @@
+//! What a receiver is told: its sources, its rule, its limits.
+
+use std::fmt;
+
+use hookproof_core::id::SourceId;
+use hookproof_core::inbox::InboxRule;
+use hookproof_core::secret::Secrets;
+use hookproof_core::signature::TOLERANCE;
+use hookproof_core::time::Millis;
+use hookproof_runtime::server::ServerLimits;
+use serde::Deserialize;
+
+/// The largest limit on bodies that can be set, in bytes: well below what SQLite takes as a row.
+pub const BODY_BYTES_MAX_HIGHEST: usize = 256 * 1024 * 1024;
+
+/// The most connections at once that can be allowed.
+pub const CONNECTIONS_MAX_HIGHEST: usize = 1_000_000;
+
+/// The configuration of a receiver. In a file, everything but the sources may be left out.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiverConfig {
+    /// The integrations that may send; the path `/hooks/{id}` belongs to each.
+    pub sources: Vec<Source>,
+    /// How received events are worked off.
+    #[serde(default)]
+    pub inbox: InboxRule,
+    /// The longest body that is read, in bytes; 1 MiB unless set.
+    #[serde(default = "body_bytes_max")]
+    pub body_bytes_max: usize,
+    /// The longest wait for a whole body; 10 s unless set.
+    #[serde(default = "body_timeout")]
+    pub body_timeout: Millis,
+    /// What the server allows.
+    #[serde(default, with = "LimitsForm")]
+    pub limits: ServerLimits,
+    /// How often the inbox is looked at without any reason to, which bounds how long an event waits
+    /// whose wake-up was lost; 1 s unless set. After a store's error the worker pauses as long.
+    #[serde(default = "sweep_interval")]
+    pub sweep_interval: Millis,
+}
+
+/// One integration that may send.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Its name, which is the path it sends to and, with the event id, the key of deduplication.
+    pub id: SourceId,
+    /// What it signs with.
+    pub secrets: Secrets,
+    /// How far a timestamp may be from the clock, on either side; 5 min unless set.
+    #[serde(default = "tolerance")]
+    pub tolerance: Millis,
+}
+
+/// The form of [`ServerLimits`] in a file.
+#[derive(Deserialize)]
+#[serde(remote = "ServerLimits", default = "ServerLimits::default", deny_unknown_fields)]
+struct LimitsForm {
+    connections_max: usize,
+    header_timeout: Millis,
+    drain_timeout: Millis,
+}
+
+fn body_bytes_max() -> usize {
+    1024 * 1024
+}
+
+fn body_timeout() -> Millis {
+    Millis::from_secs(10)
+}
+
+fn sweep_interval() -> Millis {
+    Millis::from_secs(1)
+}
+
+fn tolerance() -> Millis {
+    TOLERANCE
+}
+
+/// What is wrong with a configuration, and with which field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigError {
+    field: String,
+    problem: String,
+}
+
+impl ConfigError {
+    /// The field that is wrong, for example `sources[1].id`.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.field, self.problem)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Source {
+    /// A source with the usual tolerance.
+    #[must_use]
+    pub fn new(id: SourceId, secrets: Secrets) -> Self {
+        Self { id, secrets, tolerance: tolerance() }
+    }
+}
+
+impl ReceiverConfig {
+    /// These sources, and everything else as usual.
+    #[must_use]
+    pub fn new(sources: Vec<Source>) -> Self {
+        Self {
+            sources,
+            inbox: InboxRule::default(),
+            body_bytes_max: body_bytes_max(),
+            body_timeout: body_timeout(),
+            limits: ServerLimits::default(),
+            sweep_interval: sweep_interval(),
+        }
+    }
+
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] with the first field that is wrong.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.validate_sources()?;
+        self.inbox.schedule.validate().map_err(|error| {
+            let text = error.to_string();
+            let field = error.field();
+            // The error's text starts with its own field's name.
+            let problem = text.strip_prefix(&format!("`{field}` ")).unwrap_or(&text).to_owned();
+            ConfigError { field: format!("inbox.schedule.backoff.{field}"), problem }
+        })?;
+        within("body_bytes_max", self.body_bytes_max, BODY_BYTES_MAX_HIGHEST)?;
+        within("limits.connections_max", self.limits.connections_max, CONNECTIONS_MAX_HIGHEST)?;
+        not_zero("inbox.lease", self.inbox.lease)?;
+        not_zero("body_timeout", self.body_timeout)?;
+        not_zero("limits.header_timeout", self.limits.header_timeout)?;
+        not_zero("sweep_interval", self.sweep_interval)
+    }
+
+    fn validate_sources(&self) -> Result<(), ConfigError> {
+        if self.sources.is_empty() {
+            return fail("sources", "is empty; give at least one, with an id and secrets");
+        }
+        for (index, source) in self.sources.iter().enumerate() {
+            if let Some(first) = self.sources[..index].iter().position(|s| s.id == source.id) {
+                return fail(
+                    format!("sources[{index}].id"),
+                    format!(
+                        "repeats `{}` of sources[{first}]; to rotate a secret, list both secrets \
+                         in one source",
+                        source.id
+                    ),
+                );
+            }
+            if source.tolerance < Millis::from_secs(1) {
+                return fail(
+                    format!("sources[{index}].tolerance"),
+                    format!(
+                        "is {}, but timestamps are whole seconds: give 1s or more",
+                        source.tolerance
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fail<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError { field: field.into(), problem: problem.into() })
+}
+
+fn not_zero(field: &str, span: Millis) -> Result<(), ConfigError> {
+    if span == Millis::ZERO { fail(field, "is 0s, but must be at least 1ms") } else { Ok(()) }
+}
+
+fn within(field: &str, count: usize, highest: usize) -> Result<(), ConfigError> {
+    if (1..=highest).contains(&count) {
+        return Ok(());
+    }
+    fail(field, format!("is {count}, but must be 1 to {highest}"))
+}

@@ -1,0 +1,174 @@
+//! The way in: read, verify, record, commit, and only then acknowledge.
+//!
+//! A 2xx means that the receiver has taken over the responsibility for the event, so it is answered
+//! after the commit and never otherwise. The signature is checked over the raw bytes before anything
+//! is parsed, and what is recorded comes from the signed bytes and from the source whose secret
+//! verified them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hookproof_core::id::EventId;
+use hookproof_core::signature::{
+    ID_HEADER, SIGNATURE_HEADER, Signed, TIMESTAMP_HEADER, VerifyError, verify,
+};
+use hookproof_runtime::crash_point::CrashPoint;
+use hookproof_runtime::host::Host;
+use hookproof_runtime::server::{AfterResponse, BodyError, read_body};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap};
+use hyper::{Request, StatusCode};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::answer::{Answer, json, problem, with};
+use crate::config::{ReceiverConfig, Source};
+use crate::store::{InboxStore, Recorded, Verified};
+
+/// Takes in events.
+#[derive(Clone)]
+pub(crate) struct Ingress<H, S> {
+    pub(crate) host: H,
+    pub(crate) store: S,
+    pub(crate) config: Arc<ReceiverConfig>,
+    pub(crate) wake: Arc<Notify>,
+}
+
+impl<H: Host, S: InboxStore> Ingress<H, S> {
+    /// The source that a path names.
+    pub(crate) fn source(&self, id: &str) -> Option<&Source> {
+        self.config.sources.iter().find(|source| source.id.as_str() == id)
+    }
+
+    /// Answers `POST /hooks/{source}`.
+    pub(crate) async fn receive(
+        &self,
+        source: &Source,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Answer {
+        let (head, body) = request.into_parts();
+        let (bytes_max, timeout) = (self.config.body_bytes_max, self.config.body_timeout);
+        let body = match read_body(&self.host, body, bytes_max, timeout).await {
+            Ok(body) => body,
+            Err(error) => return self.unread(error),
+        };
+        self.host.at(CrashPoint::RequestAccepted).await;
+        match self.verified(source, &head.headers, body) {
+            Ok(delivery) => {
+                self.host.at(CrashPoint::RequestVerified).await;
+                self.record(delivery).await
+            }
+            Err(Refusal::Unauthorized(reason)) => {
+                tracing::info!(source = %source.id, %peer, %reason, "a request was refused");
+                unauthorized()
+            }
+            Err(Refusal::EventId(problem)) => {
+                tracing::warn!(source = %source.id, %problem, "a signed event id is unusable");
+                answer_event_id(&problem)
+            }
+        }
+    }
+
+    fn verified(
+        &self,
+        source: &Source,
+        headers: &HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Verified, Refusal> {
+        let received_at = self.host.now();
+        let id = only(headers, ID_HEADER);
+        let signed = Signed {
+            id,
+            timestamp: only(headers, TIMESTAMP_HEADER),
+            signature: only(headers, SIGNATURE_HEADER),
+            body: &body,
+        };
+        verify(&source.secrets, &signed, received_at, source.tolerance)
+            .map_err(Refusal::Unauthorized)?;
+        Ok(Verified {
+            source: source.id.clone(),
+            event_id: event_id(id.unwrap_or_default()).map_err(Refusal::EventId)?,
+            body,
+            content_type: content_type(headers),
+            received_at,
+        })
+    }
+
+    async fn record(&self, delivery: Verified) -> Answer {
+        let (source, event_id) = (delivery.source.clone(), delivery.event_id.clone());
+        let recorded = match self.store.record(delivery).await {
+            Ok(recorded) => recorded,
+            Err(error) => {
+                tracing::warn!(%source, %event_id, %error, "an event could not be recorded");
+                return unavailable();
+            }
+        };
+        self.host.at(CrashPoint::InboxCommitted).await;
+        let mut answer = match recorded {
+            Recorded::New => {
+                // If the sender hangs up before this line, the sweep finds the row.
+                self.wake.notify_one();
+                json(StatusCode::ACCEPTED, &json!({ "status": "accepted" }))
+            }
+            Recorded::Duplicate => json(StatusCode::OK, &json!({ "status": "duplicate" })),
+        };
+        answer.extensions_mut().insert(AfterResponse(CrashPoint::AckSent));
+        answer
+    }
+
+    /// What is left of the body is not read, so the connection cannot be used again.
+    fn unread(&self, error: BodyError) -> Answer {
+        let answer = match error {
+            BodyError::TooLarge => problem(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                &format!("a body may have at most {} bytes here", self.config.body_bytes_max),
+            ),
+            BodyError::Timeout => problem(
+                StatusCode::REQUEST_TIMEOUT,
+                &format!("a whole body must arrive within {}", self.config.body_timeout),
+            ),
+            BodyError::Broken => problem(StatusCode::BAD_REQUEST, "the body breaks off"),
+        };
+        with(answer, header::CONNECTION, "close")
+    }
+}
+
+enum Refusal {
+    Unauthorized(VerifyError),
+    EventId(String),
+}
+
+/// The value of a header that is there exactly once. Which of several lines counts would be a guess
+/// that the signer may have made differently.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
+    let mut lines = headers.get_all(name).iter();
+    let line = lines.next()?;
+    lines.next().is_none().then(|| line.as_bytes())
+}
+
+fn event_id(signed: &[u8]) -> Result<EventId, String> {
+    let text = std::str::from_utf8(signed).map_err(|error| error.to_string())?;
+    EventId::new(text).map_err(|error| error.to_string())
+}
+
+fn content_type(headers: &HeaderMap) -> String {
+    let named = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    named.unwrap_or("application/octet-stream").to_owned()
+}
+
+/// The same for every reason: which check failed is a hint to a forger, and the log has it for
+/// whoever runs the receiver. A 401 must name a scheme to authenticate by (RFC 9110, 15.5.2).
+fn unauthorized() -> Answer {
+    let answer = problem(StatusCode::UNAUTHORIZED, "the request has no valid signature");
+    with(answer, header::WWW_AUTHENTICATE, "Standard-Webhooks")
+}
+
+fn answer_event_id(problem_with_it: &str) -> Answer {
+    problem(StatusCode::BAD_REQUEST, &format!("`{ID_HEADER}`: {problem_with_it}"))
+}
+
+fn unavailable() -> Answer {
+    let detail = "the event could not be stored; send it again";
+    with(problem(StatusCode::SERVICE_UNAVAILABLE, detail), header::RETRY_AFTER, "1")
+}

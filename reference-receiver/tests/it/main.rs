@@ -1,0 +1,11 @@
+//! The receiver over real sockets and real files: what it acknowledges, what it refuses, and what is
+//! left of an event wherever a process ends.
+
+mod acceptance;
+mod config;
+mod given;
+mod limits;
+mod queries;
+mod refusal;
+mod restart;
+mod worker;

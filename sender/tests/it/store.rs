@@ -1,0 +1,185 @@
+//! What the dispatcher relies on in a store: each method is one transaction.
+
+use std::sync::Arc;
+
+use hookproof_core::delivery::{Ctx, Delivery, Input, Phase, Rejected, Step};
+use hookproof_core::endpoint::{Endpoint, EndpointStatus};
+use hookproof_core::event::{Event, EventType};
+use hookproof_core::gate::Breaker;
+use hookproof_core::id::{EndpointId, EventId};
+use hookproof_core::outcome::Outcome;
+use hookproof_core::policy::Policy;
+use hookproof_core::secret::{Secret, Secrets};
+use hookproof_core::time::{Millis, Timestamp};
+use hookproof_sender::sqlite::SqliteStore;
+use hookproof_sender::store::{Beside, Publication, Store};
+
+use crate::running::Home;
+
+const NOON: Timestamp = Timestamp::from_secs(43_200);
+
+fn ep(name: &str) -> EndpointId {
+    EndpointId::new(name).expect("an id")
+}
+
+/// A store with the endpoint `ep`, and this many events that are due to it at noon and each a
+/// millisecond later than the one before.
+async fn with_events(home: &Home, count: u32) -> SqliteStore {
+    let store = home.open().await;
+    let endpoint = Endpoint {
+        id: ep("ep"),
+        url: "https://example.com/".to_owned(),
+        secrets: Secrets::one(Secret::from_entropy([1, 2, 3, 4])),
+        event_types: Vec::new(),
+        status: EndpointStatus::Enabled,
+        created_at: NOON,
+    };
+    store.create_endpoint(endpoint).await.expect("an endpoint");
+    for n in 0..count {
+        let event = Event {
+            id: EventId::new(format!("msg_{n}")).expect("an id"),
+            event_type: EventType::new("a").expect("a type"),
+            content_type: "text/plain".to_owned(),
+            body: Arc::from(vec![0xff, u8::try_from(n).expect("few")]),
+            created_at: NOON.plus(Millis::new(n.into())),
+        };
+        store.publish(Publication { event, idempotency_key: None }).await.expect("an event");
+    }
+    store
+}
+
+fn step(delivery: &Delivery, now: Timestamp, input: Input) -> Step {
+    let policy = Policy::default();
+    delivery.handle(Ctx { now, entropy: 0, policy: &policy }, input).expect("it fits the state")
+}
+
+fn finished(status: u16) -> Input {
+    Input::Finished { attempt: 1, outcome: Outcome::Answered { status, retry_after: None } }
+}
+
+async fn due(store: &SqliteStore, now: Timestamp, limit: u32) -> Vec<Delivery> {
+    store.due_deliveries(ep("ep"), now, limit).await.expect("it is readable")
+}
+
+#[tokio::test]
+async fn what_is_due_is_the_longest_due_first_within_the_limit() {
+    let home = Home::new();
+    let store = with_events(&home, 5).await;
+    let ids = |due: Vec<Delivery>| {
+        due.into_iter().map(|d| d.event_id.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(due(&store, NOON.plus(Millis::new(2)), 9).await), ["msg_0", "msg_1", "msg_2"]);
+    assert_eq!(ids(due(&store, NOON.plus(Millis::new(9)), 2).await), ["msg_0", "msg_1"]);
+    assert!(due(&store, Timestamp::from_millis(0), 9).await.is_empty());
+    assert!(due(&store, Timestamp::MAX, 0).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_endpoint_says_whether_something_is_due_and_when_the_next_will_be() {
+    let home = Home::new();
+    let store = with_events(&home, 2).await;
+    let at = |ms| NOON.plus(Millis::new(ms));
+    for (now, is_due, next_due) in [
+        (Timestamp::from_millis(0), false, Some(NOON)),
+        (NOON, true, Some(at(1))),
+        (at(1), true, None),
+        (at(99), true, None),
+    ] {
+        let endpoints = store.due_endpoints(now).await.expect("it is readable");
+        assert_eq!(endpoints.len(), 1);
+        assert_eq!((endpoints[0].is_due, endpoints[0].next_due), (is_due, next_due), "{now:?}");
+        assert_eq!(endpoints[0].breaker, Breaker::default());
+    }
+    store.set_endpoint_status(ep("ep"), EndpointStatus::Disabled).await.expect("it is stored");
+    assert!(store.due_endpoints(at(99)).await.expect("it is readable").is_empty());
+    let unknown = store.set_endpoint_status(ep("none"), EndpointStatus::Enabled).await;
+    assert!(!unknown.expect("it is answered"));
+}
+
+#[tokio::test]
+async fn of_two_steps_from_one_state_the_second_is_rejected() {
+    let home = Home::new();
+    let store = with_events(&home, 1).await;
+    let delivery = due(&store, NOON, 1).await.remove(0);
+    let first = step(&delivery, NOON, Input::Admitted);
+    let second = step(&delivery, NOON, Input::Cancel);
+    store.commit(first, Beside::default()).await.expect("a commit").expect("the first");
+    let second = store.commit(second, Beside::default()).await.expect("an answer");
+    assert_eq!(second, Err(Rejected::Stale { expected: 0, stored: 1 }));
+    let stored = store.delivery(delivery.id).await.expect("it is readable").expect("it is there");
+    assert!(matches!(stored.delivery.phase, Phase::InFlight { .. }), "{stored:?}");
+}
+
+#[tokio::test]
+async fn a_stale_claim_does_not_spoil_those_beside_it() {
+    let home = Home::new();
+    let store = with_events(&home, 3).await;
+    let now = NOON.plus(Millis::new(9));
+    let deliveries = due(&store, now, 3).await;
+    let cancel = step(&deliveries[1], now, Input::Cancel);
+    store.commit(cancel, Beside::default()).await.expect("a commit").expect("the first");
+
+    let steps = deliveries.iter().map(|delivery| step(delivery, now, Input::Admitted)).collect();
+    let claims = store.claim(steps).await.expect("an answer");
+
+    let claimed: Vec<_> = claims.iter().map(Result::is_ok).collect();
+    assert_eq!(claimed, [true, false, true]);
+    let third = claims[2].as_ref().expect("it is claimed");
+    assert_eq!(&third.event.body[..], [0xff, 2]);
+    assert_eq!(third.event.content_type, "text/plain");
+    assert_eq!(third.endpoint.url, "https://example.com/");
+    assert!(matches!(third.delivery.phase, Phase::InFlight { attempt: 1, .. }));
+    let totals = store.totals().await.expect("it is readable");
+    assert_eq!((totals.in_flight, totals.cancelled, totals.scheduled), (2, 1, 0));
+}
+
+#[tokio::test]
+async fn claims_are_listed_by_the_end_of_their_lease() {
+    let home = Home::new();
+    let store = with_events(&home, 2).await;
+    assert_eq!(store.next_lease_end().await.expect("it is readable"), None);
+    for (n, delivery) in due(&store, Timestamp::MAX, 2).await.iter().enumerate() {
+        let now = NOON.plus(Millis::from_secs(u64::try_from(n).expect("few") * 10));
+        let claim = step(delivery, now, Input::Admitted);
+        store.claim(vec![claim]).await.expect("a commit")[0].as_ref().expect("it is claimed");
+    }
+    let first = NOON.plus(Policy::default().lease());
+    let second = first.plus(Millis::from_secs(10));
+    assert_eq!(store.next_lease_end().await.expect("it is readable"), Some(first));
+    for (until, limit, expected) in [(first, 9, 1), (second, 9, 2), (second, 1, 1), (NOON, 9, 0)] {
+        let leased = store.leased(until, limit).await.expect("it is readable");
+        assert_eq!(leased.len(), expected, "{until:?} {limit}");
+        assert!(leased.first().is_none_or(|d| d.event_id.as_str() == "msg_0"), "{leased:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_its_breaker_and_its_notice_are_written_with_the_step() {
+    let home = Home::new();
+    let store = with_events(&home, 1).await;
+    let delivery = due(&store, NOON, 1).await.remove(0);
+    let claim = vec![step(&delivery, NOON, Input::Admitted)];
+    let claimed = store.claim(claim).await.expect("a commit").remove(0).expect("it is claimed");
+    let breaker = Breaker::Closed { failures: 7 };
+    let beside = Beside { excerpt: b"gone\xff".to_vec(), breaker: Some(breaker) };
+    let gone = step(&claimed.delivery, NOON, finished(410));
+    store.commit(gone, beside).await.expect("a commit").expect("it is the next");
+
+    let attempts = store.attempts(delivery.id.clone()).await.expect("it is readable");
+    assert_eq!(attempts.len(), 1);
+    assert_eq!(attempts[0].excerpt, "gone\u{fffd}");
+    assert_eq!((attempts[0].record.attempt, attempts[0].record.started_at), (1, NOON));
+    let endpoints = store.endpoints().await.expect("it is readable");
+    assert_eq!(endpoints[0].status, EndpointStatus::Disabled);
+    store.set_endpoint_status(ep("ep"), EndpointStatus::Enabled).await.expect("it is stored");
+    let endpoints = store.due_endpoints(NOON).await.expect("it is readable");
+    assert_eq!(endpoints[0].breaker, breaker);
+
+    let notices = store.pending_notices(9).await.expect("it is readable");
+    assert_eq!(notices.len(), 1);
+    assert_eq!((&notices[0].delivery_id, notices[0].disables_endpoint), (&delivery.id, true));
+    for _ in 0..2 {
+        store.notice_sent(notices[0].id, NOON).await.expect("marked, and marked again");
+        assert!(store.pending_notices(9).await.expect("it is readable").is_empty());
+    }
+}

@@ -1,0 +1,190 @@
+//! What happened in one history: the trace, the facts that checkers need, and the counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hookproof_core::time::Timestamp;
+use hookproof_runtime::crash_point::CrashPoint;
+use sha2::{Digest as _, Sha256};
+
+use crate::fault::Fault;
+
+/// A request as it was seen on the wire, complete.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WireRequest {
+    /// When its last byte was written.
+    pub at: Timestamp,
+    /// The request line's path.
+    pub path: String,
+    /// The header fields in their order, names in lower case.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// Whether, at that moment, the sender's store held the attempt as in flight.
+    pub is_claimed: bool,
+}
+
+impl WireRequest {
+    /// The value of a header field, if it is there and is text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.headers.iter().find(|(field, _)| field == name)?;
+        std::str::from_utf8(value).ok()
+    }
+}
+
+/// An endpoint as the application registered it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Registered {
+    /// The id that the sender gave it.
+    pub endpoint_id: String,
+    /// The receiver's integration behind it.
+    pub source: String,
+    /// Its secret's raw bytes.
+    pub key: Vec<u8>,
+}
+
+/// What is known to have happened, independent of any store.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The endpoints, all registered before the first publish.
+    pub endpoints: Vec<Registered>,
+    /// What the application wanted published: idempotency key → body.
+    pub wanted: BTreeMap<String, Vec<u8>>,
+    /// What was acknowledged to the application: idempotency key → event id.
+    pub acknowledged: BTreeMap<String, String>,
+    /// Requests to the receiver that the sender wrote, in order.
+    pub requests: Vec<WireRequest>,
+    /// (source, event id) that the receiver answered with 2xx, whether or not that arrived.
+    pub taken: BTreeSet<(String, String)>,
+    /// What went wrong in the harness or the hosts themselves: panics, errors in logs.
+    pub breakdowns: Vec<String>,
+}
+
+/// One line of the trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// When, by the simulated clock.
+    pub at: Timestamp,
+    /// Who.
+    pub who: &'static str,
+    /// What happened.
+    pub text: String,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: Vec<Line>,
+    facts: Facts,
+    chosen: BTreeMap<Fault, u64>,
+    fired: BTreeMap<Fault, u64>,
+    passed: BTreeMap<CrashPoint, u64>,
+    crashed_at: BTreeMap<CrashPoint, u64>,
+}
+
+/// The record of one history, shared by all its parts.
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    state: Arc<Mutex<State>>,
+}
+
+/// How often what happened.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// How often each fault was decided.
+    pub chosen: BTreeMap<Fault, u64>,
+    /// How often each fault was seen to have an effect.
+    pub fired: BTreeMap<Fault, u64>,
+    /// How often each crash point was passed.
+    pub passed: BTreeMap<CrashPoint, u64>,
+    /// How often a host ended at each crash point.
+    pub crashed_at: BTreeMap<CrashPoint, u64>,
+}
+
+impl Journal {
+    /// Adds a line to the trace.
+    pub fn line(&self, at: Timestamp, who: &'static str, text: impl Into<String>) {
+        self.lock().lines.push(Line { at, who, text: text.into() });
+    }
+
+    /// A fault was decided; whether it has an effect is seen later.
+    pub fn chose(&self, fault: Fault) {
+        *self.lock().chosen.entry(fault).or_insert(0) += 1;
+    }
+
+    /// A fault was seen to have an effect.
+    pub fn fired(&self, at: Timestamp, who: &'static str, fault: Fault, detail: &str) {
+        let mut state = self.lock();
+        *state.fired.entry(fault).or_insert(0) += 1;
+        let text = if detail.is_empty() { fault.to_string() } else { format!("{fault}: {detail}") };
+        state.lines.push(Line { at, who, text });
+    }
+
+    /// A host passed a crash point.
+    pub fn passed(&self, at: Timestamp, who: &'static str, point: CrashPoint) {
+        let mut state = self.lock();
+        *state.passed.entry(point).or_insert(0) += 1;
+        state.lines.push(Line { at, who, text: point.to_string() });
+    }
+
+    /// A host ended at a crash point.
+    pub fn crashed(&self, at: Timestamp, who: &'static str, point: CrashPoint) {
+        let mut state = self.lock();
+        *state.crashed_at.entry(point).or_insert(0) += 1;
+        state.lines.push(Line { at, who, text: format!("CRASH at {point}") });
+    }
+
+    /// Something broke that no fault explains.
+    pub fn breakdown(&self, at: Timestamp, who: &'static str, what: &str) {
+        let mut state = self.lock();
+        state.lines.push(Line { at, who, text: format!("BREAKDOWN {what}") });
+        state.facts.breakdowns.push(format!("{who}: {what}"));
+    }
+
+    /// Reads or changes the facts.
+    pub fn facts<T>(&self, use_facts: impl FnOnce(&mut Facts) -> T) -> T {
+        use_facts(&mut self.lock().facts)
+    }
+
+    /// The trace so far.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Line> {
+        self.lock().lines.clone()
+    }
+
+    /// How often what happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let state = self.lock();
+        Counts {
+            chosen: state.chosen.clone(),
+            fired: state.fired.clone(),
+            passed: state.passed.clone(),
+            crashed_at: state.crashed_at.clone(),
+        }
+    }
+
+    /// A digest of the whole trace, 16 hexadecimal digits: two runs are the same history if and,
+    /// but for collisions, only if it is the same.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut hasher = Sha256::new();
+        for line in &self.lock().lines {
+            hasher.update(line.at.as_millis().to_le_bytes());
+            hasher.update(line.who.as_bytes());
+            hasher.update([0]);
+            hasher.update(line.text.as_bytes());
+            hasher.update([0]);
+        }
+        hasher.finalize().iter().take(8).fold(String::new(), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

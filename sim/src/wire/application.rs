@@ -1,0 +1,114 @@
+//! The application whose events are delivered: it registers endpoints, publishes, and publishes
+//! again under the same idempotency key until it is told that the event was accepted.
+
+use bytes::Bytes;
+use hookproof_core::secret::{Secret, Secrets};
+use hookproof_core::time::{Millis, Timestamp};
+use hookproof_runtime::client::{Answer, exchange};
+use hookproof_runtime::host::Host as _;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::header::{CONNECTION, HOST};
+
+use super::host::{PORT, SENDER, SimHost};
+use crate::journal::Registered;
+
+/// One event to publish.
+#[derive(Clone, Debug)]
+pub(super) struct Publish {
+    pub(super) at: Timestamp,
+    pub(super) key: String,
+    pub(super) body: Vec<u8>,
+}
+
+/// What the application does in one history.
+#[derive(Clone, Debug)]
+pub(super) struct Script {
+    /// (source, secret's bytes), one per endpoint.
+    pub(super) endpoints: Vec<(String, Vec<u8>)>,
+    /// In the order of their times.
+    pub(super) publishes: Vec<Publish>,
+}
+
+const PATIENCE: Millis = Millis::from_secs(5);
+
+/// Registers the endpoints. No fault is on yet, but the sender may still be starting.
+pub(super) async fn register(host: &SimHost, script: &Script) {
+    for (source, key) in &script.endpoints {
+        let Ok(secret) = Secret::from_bytes(key.clone()) else { continue };
+        let body = serde_json::json!({
+            "url": format!("http://receiver/hooks/{source}"),
+            "secrets": Secrets::one(secret),
+        });
+        let endpoint_id = loop {
+            let request = post("/endpoints", None, body.to_string().into_bytes());
+            match call(host, request).await {
+                Some(answer) if answer.status == 201 => match id_of(&answer) {
+                    Some(id) => break id,
+                    None => host.sleep(Millis::new(100)).await,
+                },
+                _ => host.sleep(Millis::new(100)).await,
+            }
+        };
+        let registered = Registered { endpoint_id, source: source.clone(), key: key.clone() };
+        host.stage.journal.facts(|facts| facts.endpoints.push(registered));
+    }
+}
+
+/// Publishes everything; each publish is a task of its own, so that one that must wait holds up no
+/// other.
+pub(super) fn publish(host: &SimHost, script: Script) {
+    for publish in script.publishes {
+        let task_host = host.clone();
+        host.spawn(async move {
+            let host = task_host;
+            host.sleep(publish.at.since(host.now())).await;
+            host.stage.journal.facts(|facts| {
+                facts.wanted.insert(publish.key.clone(), publish.body.clone());
+            });
+            until_accepted(&host, &publish).await;
+        });
+    }
+}
+
+async fn until_accepted(host: &SimHost, publish: &Publish) {
+    loop {
+        let request = post("/events?type=order.paid", Some(&publish.key), publish.body.clone());
+        let answer = call(host, request).await;
+        if let Some(answer) = answer.filter(|answer| answer.status == 202)
+            && let Some(id) = id_of(&answer)
+        {
+            let journal = &host.stage.journal;
+            journal.line(host.now(), host.name(), format!("{} accepted as {id}", publish.key));
+            journal.facts(|facts| facts.acknowledged.insert(publish.key.clone(), id));
+            return;
+        }
+        let pause = host.stage.choices.between(host.name(), "pause", 1, 10) * 100;
+        host.sleep(Millis::new(pause)).await;
+    }
+}
+
+fn post(path: &str, key: Option<&str>, body: Vec<u8>) -> Option<Request<Full<Bytes>>> {
+    let mut request = Request::post(path).header(HOST, SENDER).header(CONNECTION, "close");
+    if let Some(key) = key {
+        request = request.header("idempotency-key", key);
+    }
+    request.body(Full::new(Bytes::from(body))).ok()
+}
+
+/// One request to the sender's API; `None` if no answer came.
+async fn call(host: &SimHost, request: Option<Request<Full<Bytes>>>) -> Option<Answer> {
+    let request = request?;
+    let work = async {
+        let address = host.resolve(SENDER, PORT).await.ok()?.into_iter().next()?;
+        let stream = host.connect(address).await.ok()?;
+        let exchange = exchange(host, stream, request, None).await.ok()?;
+        Some(exchange.read(64 * 1024, host.sleep(PATIENCE)).await)
+    };
+    host.within(PATIENCE, work).await?
+}
+
+fn id_of(answer: &Answer) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
+    body.get("id")?.as_str().map(ToOwned::to_owned)
+}

@@ -1,0 +1,183 @@
+//! Wrong receivers: wrappers around the store that break one transaction.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hookproof_core::id::{EventId, SourceId};
+use hookproof_core::inbox::{Entry, Input, Phase, Receipt};
+use hookproof_core::time::Timestamp;
+use hookproof_receiver::effect::summary;
+use hookproof_receiver::sqlite::{SqliteInbox, rows};
+use hookproof_receiver::store::{
+    Applied, Failed, InboxStore, Moment, Recorded, Totals, Verified, Work,
+};
+use hookproof_runtime::crash_point::CrashPoint;
+use hookproof_runtime::database::StoreError;
+use hookproof_runtime::host::Host;
+use rusqlite::Connection;
+
+use super::ReceiverMutant;
+
+/// A store with one wrong transaction.
+#[derive(Clone)]
+pub(crate) struct WrongInbox<H> {
+    inner: SqliteInbox<H>,
+    host: H,
+    mutant: ReceiverMutant,
+    /// What R08 remembers; a restart begins with nothing.
+    remembered: Arc<Mutex<BTreeSet<(SourceId, EventId)>>>,
+}
+
+impl<H: Host> WrongInbox<H> {
+    pub(crate) fn new(inner: SqliteInbox<H>, host: H, mutant: ReceiverMutant) -> Self {
+        Self { inner, host, mutant, remembered: Arc::default() }
+    }
+
+    /// R01: the id is committed as processed, and only then the event is processed.
+    async fn insert_then_process(&self, delivery: Verified) -> Result<Recorded, StoreError> {
+        let database = self.inner.database();
+        let inserted = {
+            let delivery = delivery.clone();
+            database.write(move |c| insert_applied(c, &delivery)).await?
+        };
+        if !inserted {
+            return Ok(Recorded::Duplicate);
+        }
+        self.host.at(CrashPoint::InboxCommitted).await;
+        database.write(move |c| insert_effect(c, &delivery)).await?;
+        Ok(Recorded::New)
+    }
+
+    /// R03: between the look and the insert another copy can look.
+    async fn check_then_insert(&self, delivery: Verified) -> Result<Recorded, StoreError> {
+        let database = self.inner.database();
+        let (source, event_id) = (delivery.source.clone(), delivery.event_id.clone());
+        let found = database.read(move |c| rows::load_entry(c, &source, &event_id)).await?;
+        if found.is_some() {
+            return Ok(Recorded::Duplicate);
+        }
+        self.process(delivery).await
+    }
+
+    /// R08: only this process knows what it has seen.
+    async fn dedup_in_memory(&self, delivery: Verified) -> Result<Recorded, StoreError> {
+        let key = (delivery.source.clone(), delivery.event_id.clone());
+        let is_new = self.remembered.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        if is_new { self.process(delivery).await } else { Ok(Recorded::Duplicate) }
+    }
+
+    /// Processes an event in one transaction, whatever is stored of it.
+    async fn process(&self, delivery: Verified) -> Result<Recorded, StoreError> {
+        self.inner
+            .database()
+            .write(move |c| {
+                insert_applied(c, &delivery)?;
+                insert_effect(c, &delivery)
+            })
+            .await?;
+        Ok(Recorded::New)
+    }
+
+    /// R05: the effect is committed, and only then the mark.
+    async fn apply_then_mark(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
+        let database = self.inner.database();
+        let entry = work.entry.clone();
+        let text = summary(&work.body);
+        let now = moment.now;
+        database
+            .write(move |c| rows::insert_effect(c, &entry.source, &entry.event_id, now, &text))
+            .await?;
+        self.host.at(CrashPoint::EffectApplied).await;
+        let entry = work.entry.clone();
+        database.write(move |c| mark(c, &entry, &moment)).await
+    }
+}
+
+fn mark(connection: &Connection, entry: &Entry, moment: &Moment) -> Result<Applied, StoreError> {
+    let Some(stored) = rows::load_entry(connection, &entry.source, &entry.event_id)? else {
+        return Ok(Applied::Superseded);
+    };
+    let step = entry.handle(moment.ctx(), Input::Applied { attempt: entry.attempts });
+    let Ok(next) = step.and_then(|step| step.onto(&stored)) else {
+        return Ok(Applied::Superseded);
+    };
+    rows::update_entry(connection, &next)?;
+    Ok(Applied::Done)
+}
+
+/// Inserts an event as already processed; `false` if it is there.
+fn insert_applied(connection: &Connection, delivery: &Verified) -> Result<bool, StoreError> {
+    let Verified { source, event_id, body, content_type, received_at } = delivery;
+    let stored = rows::load_entry(connection, source, event_id)?;
+    match Entry::receive(stored.as_ref(), source.clone(), event_id.clone(), *received_at) {
+        Receipt::New(entry) => {
+            let entry = Entry { phase: Phase::Applied { at: *received_at }, ..entry };
+            rows::insert_entry(connection, &entry, body, content_type)?;
+            Ok(true)
+        }
+        Receipt::Duplicate => Ok(false),
+    }
+}
+
+fn insert_effect(connection: &Connection, delivery: &Verified) -> Result<(), StoreError> {
+    let Verified { source, event_id, body, received_at, .. } = delivery;
+    rows::insert_effect(connection, source, event_id, *received_at, &summary(body))
+}
+
+impl<H: Host> InboxStore for WrongInbox<H> {
+    async fn record(&self, delivery: Verified) -> Result<Recorded, StoreError> {
+        match self.mutant {
+            ReceiverMutant::InsertThenProcess => self.insert_then_process(delivery).await,
+            ReceiverMutant::CheckThenInsert => self.check_then_insert(delivery).await,
+            ReceiverMutant::DedupInMemory => self.dedup_in_memory(delivery).await,
+            ReceiverMutant::AckBeforeCommit => {
+                let inner = self.inner.clone();
+                self.host.spawn(async move {
+                    // Whether it worked, nobody will know.
+                    let _ = inner.record(delivery).await;
+                });
+                Ok(Recorded::New)
+            }
+            ReceiverMutant::ApplyThenMark => self.inner.record(delivery).await,
+        }
+    }
+
+    async fn recover(&self, moment: Moment) -> Result<u64, StoreError> {
+        self.inner.recover(moment).await
+    }
+
+    async fn release_expired(&self, moment: Moment) -> Result<u64, StoreError> {
+        self.inner.release_expired(moment).await
+    }
+
+    async fn claim(&self, moment: Moment) -> Result<Option<Work>, StoreError> {
+        self.inner.claim(moment).await
+    }
+
+    async fn apply(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
+        match self.mutant {
+            ReceiverMutant::ApplyThenMark => self.apply_then_mark(work, moment).await,
+            _ => self.inner.apply(work, moment).await,
+        }
+    }
+
+    async fn fail(&self, work: &Work, moment: Moment) -> Result<Failed, StoreError> {
+        self.inner.fail(work, moment).await
+    }
+
+    async fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.inner.next_wake().await
+    }
+
+    async fn effects_of(
+        &self,
+        event_id: EventId,
+        source: Option<SourceId>,
+    ) -> Result<u64, StoreError> {
+        self.inner.effects_of(event_id, source).await
+    }
+
+    async fn totals(&self) -> Result<Totals, StoreError> {
+        self.inner.totals().await
+    }
+}
