@@ -32,7 +32,7 @@ pub struct ReceiverConfig {
     #[serde(default = "body_timeout")]
     pub body_timeout: Millis,
     /// What the server allows.
-    #[serde(default, with = "LimitsForm")]
+    #[serde(default)]
     pub limits: ServerLimits,
     /// How often the inbox is looked at without any reason to, which bounds how long an event waits
     /// whose wake-up was lost; 1 s unless set. After a store's error the worker pauses as long.
@@ -51,15 +51,6 @@ pub struct Source {
     /// How far a timestamp may be from the clock, on either side; 5 min unless set.
     #[serde(default = "tolerance")]
     pub tolerance: Millis,
-}
-
-/// The form of [`ServerLimits`] in a file.
-#[derive(Deserialize)]
-#[serde(remote = "ServerLimits", default = "ServerLimits::default", deny_unknown_fields)]
-struct LimitsForm {
-    connections_max: usize,
-    header_timeout: Millis,
-    drain_timeout: Millis,
 }
 
 fn body_bytes_max() -> usize {

@@ -24,7 +24,6 @@ pub struct SenderConfig {
     /// The longest time between two looks at the store, should every wake-up be lost.
     pub sweep_interval: Millis,
     /// What the API's server allows.
-    #[serde(skip)]
     pub limits: ServerLimits,
 }
 

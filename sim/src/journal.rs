@@ -73,6 +73,14 @@ pub struct Line {
     pub text: String,
 }
 
+impl Line {
+    /// Whether the line is only a host passing a crash point.
+    #[must_use]
+    pub fn is_step(&self) -> bool {
+        CrashPoint::ALL.iter().any(|point| point.as_str() == self.text)
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     lines: Vec<Line>,

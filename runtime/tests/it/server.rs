@@ -148,7 +148,7 @@ async fn who_does_not_send_a_whole_head_in_time_is_cut_off() {
 
 #[tokio::test]
 async fn an_idle_connection_is_cut_off_after_its_last_answer() {
-    let limits = ServerLimits { header_timeout: Millis::new(200), ..GENEROUS };
+    let limits = ServerLimits { header_timeout: Millis::new(500), ..GENEROUS };
     let (address, _running) = run(limits, |_, _| async { reply("done") }).await;
     let mut wire = Wire::to(address).await;
     for _ in 0..2 {
@@ -160,9 +160,9 @@ async fn an_idle_connection_is_cut_off_after_its_last_answer() {
 
 #[tokio::test]
 async fn the_time_for_the_head_does_not_run_while_an_answer_is_made() {
-    let limits = ServerLimits { header_timeout: Millis::new(50), ..GENEROUS };
+    let limits = ServerLimits { header_timeout: Millis::new(200), ..GENEROUS };
     let (address, _running) = run(limits, |_, _| async {
-        HOST.sleep(Millis::new(200)).await;
+        HOST.sleep(Millis::new(400)).await;
         reply("done")
     })
     .await;

@@ -179,13 +179,13 @@ async fn a_body_without_an_end_is_delivered_and_cut() {
 async fn a_body_that_is_too_slow_is_delivered_and_cut() {
     let slow = Then::Drip(Millis::new(200));
     let receiver = Raw::answering("HTTP/1.1 200 OK\r\n\r\n", slow).await;
-    let seen = attempt(&receiver.url(), Millis::from_secs(1)).await;
+    let seen = attempt(&receiver.url(), Millis::from_secs(2)).await;
     assert!(matches!(seen.phase(), Phase::Delivered { .. }), "{seen:?}");
     let excerpt = &seen.history[0].excerpt;
     assert!((1..16).contains(&excerpt.len()), "{excerpt}");
 
     let receiver = Raw::answering("HTTP/1.1 200 OK\r\n\r\n", Then::Hold).await;
-    let seen = attempt(&receiver.url(), Millis::from_secs(1)).await;
+    let seen = attempt(&receiver.url(), Millis::from_secs(2)).await;
     assert!(matches!(seen.phase(), Phase::Delivered { .. }), "{seen:?}");
 }
 

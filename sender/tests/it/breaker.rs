@@ -6,9 +6,8 @@ use hookproof_core::time::Millis;
 use hookproof_runtime::host::Host;
 use hookproof_sender::config::SenderConfig;
 use serde_json::json;
-use wiremock::ResponseTemplate;
 
-use crate::receiver::{Arrival, Receiver};
+use crate::receiver::{Arrival, Holder, Receiver};
 use crate::running::{HOST, Home, Registered, Sender, config, eventually};
 
 /// A sender that pauses after three failures in a row.
@@ -20,10 +19,6 @@ fn pausing(waits: &[u64], pause: u64) -> SenderConfig {
         pause_max: Millis::from_hours(1),
     });
     config
-}
-
-fn ok_after(delay_ms: u64) -> ResponseTemplate {
-    ResponseTemplate::new(200).set_delay(Millis::new(delay_ms).to_duration())
 }
 
 fn waited(arrivals: &[Arrival], later: usize) -> Millis {
@@ -47,30 +42,28 @@ async fn delivered(sender: &Sender, count: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_failures_in_a_row_one_probe_goes_once_the_pause_is_over_and_its_success_resumes() {
-    let failure = || ResponseTemplate::new(500);
-    let receiver =
-        Receiver::answering([failure(), failure(), failure(), ok_after(300), ok_after(0)]).await;
+    let holder = Holder::start().await;
+    holder.answer([500, 500, 500]);
     let home = Home::new();
-    let sender = home.start(pausing(&[5, 5, 5, 5], 800)).await;
-    let endpoint = sender.register(&receiver.url("/hook")).await;
+    let sender = home.start(pausing(&[5, 5, 5, 5], 500)).await;
+    let endpoint = sender.register(&holder.url()).await;
     let first = publish(&sender, &endpoint, 1).await.remove(0);
     sender.attempted(&first, 3).await;
-
     publish(&sender, &endpoint, 9).await;
-    HOST.sleep(Millis::new(200)).await;
-    assert_eq!(receiver.count(), 3, "ten are due, and the breaker is open");
 
-    receiver.arrived(4).await;
-    HOST.sleep(Millis::new(100)).await;
-    assert_eq!(receiver.count(), 4, "the probe is under way");
+    holder.arrived(4).await;
+    HOST.sleep(Millis::new(150)).await;
+    assert_eq!(holder.count(), 4, "ten are due, and the probe is under way");
+    let arrivals = holder.arrivals();
+    assert!(arrivals[3].since(arrivals[2]) >= Millis::new(500), "{arrivals:?}");
+    assert_eq!(sender.totals().await["attempts"], 3, "who waits for the breaker attempts nothing");
+
+    holder.answer([200]);
+    holder.arrived(4 + 9).await;
+    assert_eq!(holder.most(), 9, "all that are left go at once");
+    holder.answer([200; 9]);
     delivered(&sender, 10).await;
-
-    let arrivals = receiver.arrivals();
-    assert_eq!(arrivals.len(), 3 + 10);
-    assert!(waited(&arrivals, 3) >= Millis::new(800), "{:?}", waited(&arrivals, 3));
-    assert!(waited(&arrivals, 4) >= Millis::new(300), "{:?}", waited(&arrivals, 4));
-    let deferred = sender.totals().await;
-    assert_eq!(deferred["attempts"], 13, "what waits for the breaker makes no attempt");
+    assert_eq!(sender.totals().await["attempts"], 13);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,11 +32,11 @@ async fn an_endpoint_never_holds_more_attempts_than_its_limit() {
     let totals = sender.totals().await;
     assert_eq!((&totals["in_flight"], &totals["scheduled"]), (&json!(3), &json!(9)));
 
-    holder.answer(1);
+    holder.answer([200]);
     holder.arrived(4).await;
     HOST.sleep(Millis::new(50)).await;
     assert_eq!(holder.count(), 4, "one ended, so one more goes");
-    holder.answer(12);
+    holder.answer([200; 12]);
     delivered(&sender, 12).await;
     assert_eq!((holder.count(), holder.most()), (12, 3));
 }
@@ -56,7 +56,7 @@ async fn a_slow_endpoint_does_not_delay_another() {
 
     delivered(&sender, 20).await;
     assert_eq!((fast.count(), slow.count()), (20, 2), "all to one, none of the other answered");
-    slow.answer(20);
+    slow.answer([200; 20]);
     delivered(&sender, 40).await;
     assert_eq!(slow.most(), 2);
 }
@@ -80,8 +80,8 @@ async fn all_endpoints_together_stay_within_the_senders_limit() {
     .await;
     HOST.sleep(Millis::new(100)).await;
     assert_eq!(one.count() + other.count(), 3);
-    one.answer(5);
-    other.answer(5);
+    one.answer([200; 5]);
+    other.answer([200; 5]);
     delivered(&sender, 10).await;
     assert!(one.most() + other.most() <= 6);
 }

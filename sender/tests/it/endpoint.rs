@@ -6,7 +6,7 @@ use hookproof_core::time::Millis;
 use hookproof_runtime::host::Host;
 use serde_json::{Value, json};
 
-use crate::receiver::Receiver;
+use crate::receiver::{Holder, Receiver};
 use crate::running::{HOST, Home, config, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,24 +57,27 @@ async fn a_notice_is_sent_and_marked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disabled_endpoint_keeps_its_events_and_its_retries_until_it_is_enabled() {
-    let receiver = Receiver::with(&[500, 200]).await;
+    let holder = Holder::start().await;
     let home = Home::new();
-    let sender = home.start(config(&[200])).await;
-    let endpoint = sender.register(&receiver.url("/hook")).await;
-    let event = sender.publish("retried").await;
-    sender.attempted(&endpoint.delivery_of(&event), 1).await;
+    let sender = home.start(config(&[10])).await;
+    let endpoint = sender.register(&holder.url()).await;
+    let retried = sender.publish("retried").await;
+    holder.arrived(1).await;
 
     let disabled = sender.post(&format!("/endpoints/{}/disable", endpoint.id), "").await;
     assert_eq!(disabled.status, 204);
-    let other = sender.publish("new").await;
-    HOST.sleep(Millis::new(350)).await;
-    assert_eq!(receiver.count(), 1, "no attempt is begun while it is disabled");
+    holder.answer([500, 200, 200]);
+    sender.attempted(&endpoint.delivery_of(&retried), 1).await;
+    let new = sender.publish("new").await;
+    HOST.sleep(Millis::new(150)).await;
+    assert_eq!(holder.count(), 1, "no attempt is begun while it is disabled");
 
     sender.post(&format!("/endpoints/{}/enable", endpoint.id), "").await;
-    for event in [event, other] {
+    for event in [retried, new] {
         let seen = sender.settled(&endpoint.delivery_of(&event)).await;
         assert!(matches!(seen.phase(), Phase::Delivered { .. }), "{seen:?}");
     }
+    assert_eq!(holder.count(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]

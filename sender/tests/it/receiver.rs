@@ -1,5 +1,6 @@
 //! Receivers: one that answers in turn, one that holds what it got, and one that speaks bytes.
 
+use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -19,7 +20,7 @@ use hyper::Response;
 use hyper::header::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
@@ -113,14 +114,6 @@ impl Receiver {
     pub(crate) fn count(&self) -> usize {
         self.arrivals().len()
     }
-
-    /// The arrivals, once there are this many.
-    pub(crate) async fn arrived(&self, count: usize) -> Vec<Arrival> {
-        eventually(&format!("{count} requests arrive"), || async {
-            Some(self.arrivals()).filter(|arrivals| arrivals.len() >= count)
-        })
-        .await
-    }
 }
 
 /// Answers nothing until it is told to, and counts how many requests it holds.
@@ -130,11 +123,13 @@ pub(crate) struct Holder {
     held: Arc<Held>,
 }
 
+#[derive(Default)]
 struct Held {
-    places: Semaphore,
-    arrived: AtomicUsize,
+    arrivals: Mutex<Vec<Timestamp>>,
     now: AtomicUsize,
     most: AtomicUsize,
+    answers: Mutex<VecDeque<u16>>,
+    answered: Notify,
 }
 
 impl Holder {
@@ -142,13 +137,7 @@ impl Holder {
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = HOST.listen(loopback).await.expect("a port");
         let address = TokioHost::local_addr(&listener).expect("its number");
-        let held = Arc::new(Held {
-            places: Semaphore::new(0),
-            arrived: AtomicUsize::new(0),
-            now: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
-        });
-        let holder = Self { address, held };
+        let holder = Self { address, held: Arc::default() };
         let respond = {
             let holder = holder.clone();
             move |_request, _peer| {
@@ -162,26 +151,39 @@ impl Holder {
 
     async fn hold(&self) -> Response<Empty<Bytes>> {
         let held = &self.held;
-        held.arrived.fetch_add(1, SeqCst);
+        held.arrivals.lock().expect("no test panics in here").push(HOST.now());
         let now = held.now.fetch_add(1, SeqCst) + 1;
         held.most.fetch_max(now, SeqCst);
         // Also when the sender gives up first, and this is dropped.
         let _leaving = Leaving(held);
-        held.places.acquire().await.expect("it is never closed").forget();
-        Response::new(Empty::new())
+        loop {
+            let answered = held.answered.notified();
+            let answer = held.answers.lock().expect("no test panics in here").pop_front();
+            if let Some(status) = answer {
+                let response = Response::builder().status(status).body(Empty::new());
+                return response.expect("a status");
+            }
+            answered.await;
+        }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }
 
-    /// Answers 200 to this many requests, those that are held first.
-    pub(crate) fn answer(&self, requests: usize) {
-        self.held.places.add_permits(requests);
+    /// Answers to as many requests, those that are held first.
+    pub(crate) fn answer(&self, statuses: impl IntoIterator<Item = u16>) {
+        self.held.answers.lock().expect("no test panics in here").extend(statuses);
+        self.held.answered.notify_waiters();
+    }
+
+    /// When each request arrived.
+    pub(crate) fn arrivals(&self) -> Vec<Timestamp> {
+        self.held.arrivals.lock().expect("no test panics in here").clone()
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.held.arrived.load(SeqCst)
+        self.arrivals().len()
     }
 
     /// The most requests that were held at once.

@@ -85,20 +85,25 @@ async fn a_replay_that_fails_leaves_the_schedule_as_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_delivery_is_not_attempted_again() {
-    let receiver = Receiver::with(&[500]).await;
+    let holder = Holder::start().await;
     let home = Home::new();
-    let sender = home.start(config(&[200, 200])).await;
-    let endpoint = sender.register(&receiver.url("/hook")).await;
+    let sender = home.start(config(&[10, 10])).await;
+    let endpoint = sender.register(&holder.url()).await;
     let id = endpoint.delivery_of(&sender.publish("{}").await);
+    holder.arrived(1).await;
+    // So that the retry waits until it is cancelled.
+    sender.post(&format!("/endpoints/{}/disable", endpoint.id), "").await;
+    holder.answer([500]);
     sender.attempted(&id, 1).await;
 
     let reply = ask(&sender, &id, "cancel").await;
     assert_eq!(reply.status, 202, "{}", reply.text());
-    HOST.sleep(Millis::new(400)).await;
+    sender.post(&format!("/endpoints/{}/enable", endpoint.id), "").await;
+    HOST.sleep(Millis::new(150)).await;
 
     let seen = sender.seen(&id).await;
     assert!(matches!(seen.phase(), Phase::Cancelled { .. }), "{seen:?}");
-    assert_eq!(receiver.count(), 1);
+    assert_eq!(holder.count(), 1);
     assert_eq!(home.count("SELECT count(*) FROM notices"), 0, "the owner knows");
 }
 
@@ -113,10 +118,10 @@ async fn a_cancel_under_an_attempt_stands_whatever_comes_of_the_attempt() {
 
     let reply = ask(&sender, &id, "cancel").await;
     assert_eq!(reply.status, 202, "{}", reply.text());
-    holder.answer(1);
+    holder.answer([200]);
     // The next attempt to this endpoint shows that the one before has ended.
     let other = endpoint.delivery_of(&sender.publish("{}").await);
-    holder.answer(1);
+    holder.answer([200]);
     sender.settled(&other).await;
 
     let seen = sender.seen(&id).await;
@@ -150,7 +155,7 @@ async fn a_replay_under_an_attempt_is_a_conflict() {
 
     let reply = ask(&sender, &id, "replay").await;
     assert_eq!((reply.status, reply.problem().as_str()), (409, "an attempt is under way"));
-    holder.answer(1);
+    holder.answer([200]);
     let seen = sender.settled(&id).await;
     assert_eq!(seen.story(), ["200"]);
 }

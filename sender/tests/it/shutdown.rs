@@ -6,7 +6,7 @@ use hookproof_runtime::host::Host;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::receiver::{Holder, Receiver};
+use crate::receiver::Holder;
 use crate::running::{HOST, Home, config, eventually, soon};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,7 +24,7 @@ async fn an_attempt_under_way_is_finished_and_recorded_and_no_other_is_begun() {
     sender.ask_to_stop();
     HOST.sleep(Millis::new(200)).await;
     assert!(!sender.has_ended(), "an attempt is under way");
-    holder.answer(2);
+    holder.answer([200, 200]);
     sender.stop().await;
 
     assert_eq!(holder.count(), 1);
@@ -40,12 +40,12 @@ async fn an_attempt_under_way_is_finished_and_recorded_and_no_other_is_begun() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_attempt_is_begun_while_requests_to_the_api_are_finished() {
-    let receiver = Receiver::with(&[500, 200]).await;
+    let holder = Holder::start().await;
     let home = Home::new();
-    let mut sender = home.start(config(&[300])).await;
-    let endpoint = sender.register(&receiver.url("/hook")).await;
-    let first = endpoint.delivery_of(&sender.publish("first").await);
-    sender.attempted(&first, 1).await;
+    let mut sender = home.start(config(&[10])).await;
+    sender.register(&holder.url()).await;
+    sender.publish("first").await;
+    holder.arrived(1).await;
     let mut slow = HOST.connect(sender.address).await.expect("a connection");
     slow.write_all(b"POST /events?type=a HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nha")
         .await
@@ -54,16 +54,23 @@ async fn no_attempt_is_begun_while_requests_to_the_api_are_finished() {
     sender.totals().await;
 
     sender.ask_to_stop();
-    HOST.sleep(Millis::new(600)).await;
+    eventually("nobody new is let in", || async {
+        HOST.connect(sender.address).await.is_err().then_some(())
+    })
+    .await;
+    holder.answer([500]);
+    HOST.sleep(Millis::new(200)).await;
+    assert_eq!(holder.count(), 1, "the next attempt is due, and for the next process");
     assert!(!sender.has_ended(), "a publish is arriving");
     slow.write_all(b"lf").await.expect("the rest");
     let mut reply = String::new();
     soon("the reply", slow.read_to_string(&mut reply)).await.expect("it arrives");
     assert!(reply.starts_with("HTTP/1.1 202 "), "{reply}");
     sender.stop().await;
+    assert_eq!(holder.count(), 1);
 
-    assert_eq!(receiver.count(), 1, "the second attempt was due, and is for the next process");
-    let sender = home.start(config(&[300])).await;
+    holder.answer([200, 200]);
+    let sender = home.start(config(&[10])).await;
     eventually("both are delivered", || async {
         (sender.totals().await["delivered"] == json!(2)).then_some(())
     })

@@ -286,7 +286,13 @@ impl Host for SimHost {
             fault => {
                 let plan = fault.map_or(Plan::Clean, |fault| self.plan(fault));
                 let stream = TcpStream::connect(to).await?;
-                Ok(SimStream::tapped(stream, to, self.clone(), plan))
+                // Both connections stand before the request is written, so that the two copies can
+                // arrive in one moment.
+                let twin = match plan {
+                    Plan::Duplicate(_) => TcpStream::connect(to).await.ok(),
+                    _ => None,
+                };
+                Ok(SimStream::tapped(stream, twin, self.clone(), plan))
             }
         }
     }

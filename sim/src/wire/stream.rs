@@ -4,7 +4,6 @@
 //! the client does. A fault is what the network, or a gateway in front of the server, does with them.
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
@@ -41,7 +40,8 @@ enum Kind {
 
 struct Tapped {
     inner: TcpStream,
-    to: SocketAddr,
+    /// The connection on which the network delivers the request once more.
+    twin: Option<TcpStream>,
     host: SimHost,
     plan: Plan,
     /// What was written so far, until it is a whole request.
@@ -64,10 +64,15 @@ impl SimStream {
         Self(Kind::Plain(stream))
     }
 
-    pub(super) fn tapped(stream: TcpStream, to: SocketAddr, host: SimHost, plan: Plan) -> Self {
+    pub(super) fn tapped(
+        stream: TcpStream,
+        twin: Option<TcpStream>,
+        host: SimHost,
+        plan: Plan,
+    ) -> Self {
         Self(Kind::Tapped(Box::new(Tapped {
             inner: stream,
-            to,
+            twin,
             host,
             plan,
             written: Vec::new(),
@@ -110,18 +115,18 @@ impl Tapped {
         }
     }
 
-    /// The network delivers the same bytes once more, on a connection of their own.
-    fn duplicate(&self, bytes: Vec<u8>, delay: Millis) {
-        let (host, to, request) = (self.host.clone(), self.to, self.request.clone());
+    /// The network delivers the same bytes once more.
+    fn duplicate(&mut self, bytes: Vec<u8>, delay: Millis) {
+        let Some(mut stream) = self.twin.take() else { return };
+        let (host, request) = (self.host.clone(), self.request.clone());
         self.host.spawn(async move {
             host.sleep(delay).await;
-            let Ok(mut stream) = TcpStream::connect(to).await else { return };
             if stream.write_all(&bytes).await.is_err() {
                 return;
             }
             let mut response = Vec::new();
             // The network looks at the answer only to know what the server took.
-            let _ = (&mut stream).take(4096).read_to_end(&mut response).await;
+            let _ = stream.take(4096).read_to_end(&mut response).await;
             if let Some(status) = status_of(&response) {
                 let detail = format!("answered {status}");
                 host.stage.journal.fired(host.now(), host.name(), Fault::Duplicate, &detail);

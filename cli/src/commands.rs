@@ -1,0 +1,45 @@
+//! The commands, one a file: each has `Args`, which tell clap what it takes, and `run`.
+
+mod demo;
+mod receive;
+mod schedule;
+mod send;
+mod sim;
+
+use clap::Subcommand;
+
+use crate::failure::{Ending, Failure};
+use crate::output::Output;
+
+/// The enum of the commands and its dispatch from one list.
+macro_rules! commands {
+    ($($(#[$about:meta])* $variant:ident => $module:ident,)*) => {
+        /// What to do.
+        #[derive(Subcommand, Debug)]
+        pub(crate) enum Command {
+            $($(#[$about])* $variant($module::Args),)*
+        }
+
+        impl Command {
+            /// Does it.
+            pub(crate) fn run(self, output: &mut Output) -> Result<Ending, Failure> {
+                match self {
+                    $(Self::$variant(args) => $module::run(args, output),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    /// Kill a real sender and a real receiver again and again, and count what became of the events.
+    Demo => demo,
+    /// Print the whole timeline of a retry schedule.
+    Schedule => schedule,
+    /// Prove delivery in simulation: many histories full of faults, and the bugs it must find.
+    Sim => sim,
+    /// Run the sender: accept events over HTTP and deliver them.
+    Send => send,
+    /// Run the reference receiver: verify, record, acknowledge, apply once.
+    Receive => receive,
+}

@@ -1,0 +1,227 @@
+//! Configuration files: TOML, with errors that name the file, the line, the field and what is
+//! allowed there.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use crate::failure::Failure;
+
+/// A configuration file that could be read.
+#[derive(Debug)]
+pub(crate) struct ConfigFile<T> {
+    path: PathBuf,
+    text: String,
+    /// What it says.
+    pub(crate) content: T,
+}
+
+/// Reads a file into `T`.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<ConfigFile<T>, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::usage(
+            format!("cannot read the configuration file {}: {error}", path.display()),
+            "give the path of a TOML file to --config",
+        )
+    })?;
+    let content = parse(path, &text)?;
+    Ok(ConfigFile { path: path.to_owned(), text, content })
+}
+
+impl<T> ConfigFile<T> {
+    /// A path in the file: relative to the folder that holds the file, not to the one in which the
+    /// program happens to run.
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(path)
+    }
+
+    /// A field that each by itself is well-formed, but cannot be. `field` is its path in the file,
+    /// such as `sender.attempts_max`.
+    pub(crate) fn invalid(&self, field: &str, problem: &str) -> Failure {
+        let line = DeTable::parse(&self.text)
+            .ok()
+            .and_then(|table| span_of(table.get_ref(), field))
+            .map(|span| line_at(&self.text, span.start));
+        at(&self.path, line, &format!("`{field}` {problem}"), help_for(problem))
+    }
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Failure> {
+    let wrong = |error: &toml::de::Error, field: &str| {
+        let line = error.span().map(|span| line_at(text, span.start));
+        let (problem, help) = explained(error.message());
+        let what = if field.is_empty() || field == "." {
+            problem
+        } else {
+            format!("`{field}`: {problem}")
+        };
+        at(path, line, &what, &help)
+    };
+    let document = Deserializer::parse(text).map_err(|error| wrong(&error, ""))?;
+    serde_path_to_error::deserialize(document).map_err(|error| {
+        let field = error.path().to_string();
+        wrong(error.inner(), &field)
+    })
+}
+
+fn at(path: &Path, line: Option<usize>, what: &str, help: &str) -> Failure {
+    let line = line.map_or(String::new(), |line| format!(", line {line}"));
+    Failure::usage(format!("{}{line}: {what}", path.display()), help)
+}
+
+fn line_at(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// What the parser found, apart from what it would have taken.
+fn explained(message: &str) -> (String, String) {
+    let message = message.trim_end();
+    if let Some((problem, allowed)) = message.split_once(", expected ") {
+        let (problem, allowed) = (problem.to_owned(), allowed.trim());
+        if let Some(fields) = allowed.strip_prefix("one of ") {
+            return (problem, format!("what is allowed here is {fields}"));
+        }
+        return (problem, format!("what is allowed here is {}", in_words(allowed)));
+    }
+    if let Some((problem, allowed)) = message.split_once(": write ") {
+        return (problem.to_owned(), format!("write {allowed}"));
+    }
+    (message.to_owned(), help_for(message).to_owned())
+}
+
+/// The names that serde has for types, in words.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "a string" => {
+            "a text in quotes; a span of time is written as \"250ms\", \"5s\" or \"1h30m\""
+        }
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" => "a whole number from 0",
+        "a sequence" => "a list in square brackets",
+        other => other,
+    }
+}
+
+fn help_for(problem: &str) -> &'static str {
+    if problem.starts_with("missing field") {
+        "add it; docs/send.md and docs/receive.md have a complete example"
+    } else if problem.contains("socket address") {
+        "write an IP address and a port, as in \"127.0.0.1:8071\""
+    } else {
+        "docs/send.md and docs/receive.md list each field with what is allowed"
+    }
+}
+
+/// Where a field stands. Steps of its path that the file does not have are passed over, so that at
+/// least its table is found; a step may lie one table deeper than the path says.
+fn span_of(table: &DeTable<'_>, field: &str) -> Option<Range<usize>> {
+    let mut table = table;
+    let mut span = None;
+    for step in field.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
+        let Some((key, value)) = find(table, step) else { continue };
+        span = Some(key);
+        match value {
+            DeValue::Table(deeper) => table = deeper,
+            _ => break,
+        }
+    }
+    span
+}
+
+fn find<'t, 'i>(table: &'t DeTable<'i>, name: &str) -> Option<(Range<usize>, &'t DeValue<'i>)> {
+    let here = table.iter().find(|(key, _)| key.get_ref() == name);
+    if let Some((key, value)) = here {
+        return Some((key.span(), value.get_ref()));
+    }
+    table.values().map(Spanned::get_ref).find_map(|value| match value {
+        DeValue::Table(deeper) => {
+            let (key, value) = deeper.iter().find(|(key, _)| key.get_ref() == name)?;
+            Some((key.span(), value.get_ref()))
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use hookproof_sender::config::SenderConfig;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        #[expect(dead_code, reason = "only whether it can be read is asked")]
+        sender: SenderConfig,
+    }
+
+    /// What the failure says about `text`: the error and the help.
+    fn refused(text: &str) -> (String, String) {
+        match parse::<File>(Path::new("s.toml"), text) {
+            Err(Failure::Usage(message)) => (message.error, message.help.unwrap_or_default()),
+            other => panic!("{text} gave {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_line_field_and_what_is_allowed() {
+        let check = |text: &str, error: &str, help: &str| {
+            let (told_error, told_help) = refused(text);
+            assert_eq!(told_error, error, "{text}");
+            assert!(told_help.contains(help), "{text}: {told_help}");
+        };
+        check(
+            "[sender]\nattempts_max = \"many\"\n",
+            "s.toml, line 2: `sender.attempts_max`: invalid type: string \"many\"",
+            "a whole number from 0 to 4294967295",
+        );
+        check(
+            "[sender.policy]\n\nconect_timeout = \"3s\"\n",
+            "s.toml, line 3: `sender.policy.conect_timeout`: unknown field `conect_timeout`",
+            "`connect_timeout`",
+        );
+        check(
+            "[sender.policy]\nconnect_timeout = \"3\"\n",
+            "s.toml, line 2: `sender.policy.connect_timeout`: `3` is not a span of time",
+            "`5s`",
+        );
+        check(
+            "[sender.policy]\nconnect_timeout = 3\n",
+            "s.toml, line 2: `sender.policy.connect_timeout`: invalid type: integer `3`",
+            "\"5s\"",
+        );
+        check("", "s.toml, line 1: missing field `sender`", "add it");
+        let (error, _) = refused("[sender\n");
+        assert!(error.starts_with("s.toml, line 1: "), "{error}");
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_is_found_in_the_file() {
+        let text = "\n[sender.policy.schedule]\njitter = \"full\"\n\
+                    [sender.policy.schedule.backoff]\nkind = \"list\"\nwaits = []\n";
+        let table = DeTable::parse(text).unwrap();
+        let check = |field: &str, line: Option<usize>| {
+            let span = span_of(table.get_ref(), field);
+            assert_eq!(span.map(|span| line_at(text, span.start)), line, "{field}");
+        };
+        check("sender.policy.schedule.jitter", Some(3));
+        // The policy's own checks leave `backoff` out of the path.
+        check("sender.policy.schedule.waits", Some(6));
+        // A field that is not in the file is looked for in the table that it belongs to.
+        check("sender.policy.schedule.cap", Some(2));
+        check("receiver.sources[0].id", None);
+    }
+
+    #[test]
+    fn a_path_in_a_file_is_relative_to_that_file() {
+        let file = ConfigFile { path: "etc/s.toml".into(), text: String::new(), content: () };
+        assert_eq!(file.resolve(Path::new("a.db")), Path::new("etc/a.db"));
+        assert_eq!(file.resolve(Path::new("/var/a.db")), Path::new("/var/a.db"));
+    }
+}
