@@ -1,4 +1,11 @@
 //! The tests of the workspace's shape and of its command line.
 
+mod demo;
+mod docs;
 mod graph;
+mod program;
+mod readme;
+mod schedule;
+mod serve;
+mod sim;
 mod tidy;

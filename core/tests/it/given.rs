@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use hookproof_core::classify::{Classification, ClientError, Verdict};
+use hookproof_core::classify::{Classification, ClientError};
 use hookproof_core::delivery::{DeadReason, Delivery, Input, Origin, Phase, Settled};
 use hookproof_core::gate::{BreakerRule, GateRule};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
@@ -75,7 +75,7 @@ pub(crate) fn entropy() -> impl Strategy<Value = u64> {
     prop_oneof![2 => any::<u64>(), 1 => Just(0), 1 => Just(u64::MAX)]
 }
 
-pub(crate) fn timestamp() -> impl Strategy<Value = Timestamp> {
+pub(crate) fn timestamp() -> BoxedStrategy<Timestamp> {
     prop_oneof![
         4 => 0..4_102_444_800_000_i64,
         2 => -5..5_i64,
@@ -84,9 +84,10 @@ pub(crate) fn timestamp() -> impl Strategy<Value = Timestamp> {
         1 => Just(i64::MAX),
     ]
     .prop_map(at)
+    .boxed()
 }
 
-pub(crate) fn millis() -> impl Strategy<Value = Millis> {
+pub(crate) fn millis() -> BoxedStrategy<Millis> {
     prop_oneof![
         4 => 0..100_000_000_u64,
         2 => 0..5_u64,
@@ -94,10 +95,11 @@ pub(crate) fn millis() -> impl Strategy<Value = Millis> {
         1 => Just(u64::MAX),
     ]
     .prop_map(ms)
+    .boxed()
 }
 
-fn some_millis() -> impl Strategy<Value = Millis> {
-    millis().prop_map(|span| span.max(ms(1)))
+fn some_millis() -> BoxedStrategy<Millis> {
+    millis().prop_map(|span| span.max(ms(1))).boxed()
 }
 
 fn counter() -> impl Strategy<Value = u32> {
@@ -113,7 +115,7 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
     proptest::sample::select(&FAILURES)
 }
 
-pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
+pub(crate) fn outcome() -> BoxedStrategy<Outcome> {
     let status = prop_oneof![
         6 => proptest::sample::select(vec![200, 204, 302, 400, 404, 408, 410, 425, 429, 500, 503]),
         2 => 100..1000_u16,
@@ -125,77 +127,97 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
         2 => failure().prop_map(failed),
         1 => Just(Outcome::Unknown),
     ]
+    .boxed()
 }
 
-/// An outcome after which, by default, the schedule goes on.
-pub(crate) fn setback() -> impl Strategy<Value = Outcome> {
-    outcome().prop_filter("it must mean a retry", |outcome| {
-        matches!(Classification::default().verdict(outcome), Verdict::Retry { .. })
-    })
+/// An outcome that neither mode of the agreement takes for the last word: the schedule goes on.
+pub(crate) fn setback() -> BoxedStrategy<Outcome> {
+    prop_oneof![6 => setback_told(), 1 => Just(Outcome::Unknown)].boxed()
+}
+
+/// Such an outcome of which the sender heard.
+pub(crate) fn setback_told() -> BoxedStrategy<Outcome> {
+    let status = prop_oneof![
+        2 => proptest::sample::select(vec![101, 302, 408, 425, 429, 500, 503, 599, 999]),
+        1 => 500..600_u16,
+        1 => 300..400_u16,
+    ];
+    let failures: Vec<_> =
+        FAILURES.into_iter().filter(|failure| *failure != Failure::Blocked).collect();
+    prop_oneof![
+        2 => (status, proptest::option::of(millis()))
+            .prop_map(|(status, retry_after)| Outcome::Answered { status, retry_after }),
+        1 => proptest::sample::select(failures).prop_map(failed),
+    ]
+    .boxed()
 }
 
 fn jitter() -> impl Strategy<Value = Jitter> {
     prop_oneof![Just(Jitter::None), Just(Jitter::Full)]
 }
 
-fn list(longest: usize) -> impl Strategy<Value = Backoff> {
-    proptest::collection::vec(millis(), 0..=longest).prop_map(|waits| Backoff::List { waits })
+fn list(longest: usize) -> BoxedStrategy<Backoff> {
+    proptest::collection::vec(millis(), 0..=longest)
+        .prop_map(|waits| Backoff::List { waits })
+        .boxed()
 }
 
-fn exponential(attempts_max: u32) -> impl Strategy<Value = Backoff> {
+fn exponential(attempts_max: u32) -> BoxedStrategy<Backoff> {
     let factor = prop_oneof![4 => 1..5_u32, 1 => 1..=u32::MAX];
-    (some_millis(), factor, some_millis(), 1..=attempts_max).prop_map(
-        |(one, factor, other, attempts_max)| Backoff::Exponential {
+    (some_millis(), factor, some_millis(), 1..=attempts_max)
+        .prop_map(|(one, factor, other, attempts_max)| Backoff::Exponential {
             base: one.min(other),
             factor,
             cap: one.max(other),
             attempts_max,
-        },
-    )
+        })
+        .boxed()
 }
 
 /// Any schedule that validates, up to the most attempts that are allowed.
-pub(crate) fn schedule() -> impl Strategy<Value = Schedule> {
+pub(crate) fn schedule() -> BoxedStrategy<Schedule> {
     let backoff = prop_oneof![list(20), exponential(20), exponential(ATTEMPTS_MAX)];
-    (backoff, jitter()).prop_map(|(backoff, jitter)| Schedule { backoff, jitter })
+    (backoff, jitter()).prop_map(|(backoff, jitter)| Schedule { backoff, jitter }).boxed()
 }
 
 /// A schedule of few attempts, which a test can live through.
-pub(crate) fn short_schedule() -> impl Strategy<Value = Schedule> {
+pub(crate) fn short_schedule() -> BoxedStrategy<Schedule> {
     let backoff = prop_oneof![list(8), exponential(9)];
-    (backoff, jitter()).prop_map(|(backoff, jitter)| Schedule { backoff, jitter })
+    (backoff, jitter()).prop_map(|(backoff, jitter)| Schedule { backoff, jitter }).boxed()
 }
 
-fn gate_rule() -> impl Strategy<Value = GateRule> {
-    let breaker = (1..=u32::MAX, some_millis(), some_millis()).prop_map(
-        |(failures_in_a_row, one, other)| BreakerRule {
+pub(crate) fn breaker_rule() -> BoxedStrategy<BreakerRule> {
+    (1..=u32::MAX, some_millis(), some_millis())
+        .prop_map(|(failures_in_a_row, one, other)| BreakerRule {
             failures_in_a_row,
             pause: one.min(other),
             pause_max: one.max(other),
-        },
-    );
-    (1..=u32::MAX, proptest::option::of(breaker))
+        })
+        .boxed()
+}
+
+fn gate_rule() -> BoxedStrategy<GateRule> {
+    (1..=u32::MAX, proptest::option::of(breaker_rule()))
         .prop_map(|(concurrency_max, breaker)| GateRule { concurrency_max, breaker })
+        .boxed()
 }
 
 /// Any policy that validates, with the given schedule.
-pub(crate) fn policy_with(
-    schedule: impl Strategy<Value = Schedule>,
-) -> impl Strategy<Value = Policy> {
+pub(crate) fn policy_with(schedule: BoxedStrategy<Schedule>) -> BoxedStrategy<Policy> {
     let client_error = prop_oneof![Just(ClientError::Final), Just(ClientError::Retry)];
     let classification = (client_error, millis()).prop_map(|(client_error, retry_after_max)| {
         Classification { client_error, retry_after_max }
     });
-    (schedule, classification, some_millis(), some_millis(), some_millis(), gate_rule()).prop_map(
-        |(schedule, classification, one, other, lease_margin, gate)| Policy {
+    (schedule, classification, some_millis(), some_millis(), some_millis(), gate_rule())
+        .prop_map(|(schedule, classification, one, other, lease_margin, gate)| Policy {
             schedule,
             classification,
             connect_timeout: one.min(other),
             total_timeout: one.max(other),
             lease_margin,
             gate,
-        },
-    )
+        })
+        .boxed()
 }
 
 /// Any policy that validates.
@@ -207,31 +229,31 @@ fn dead_reason() -> impl Strategy<Value = DeadReason> {
     proptest::sample::select(&[DeadReason::Exhausted, DeadReason::Refused, DeadReason::Gone])
 }
 
-pub(crate) fn settled() -> impl Strategy<Value = Settled> {
+pub(crate) fn settled() -> BoxedStrategy<Settled> {
     prop_oneof![
         timestamp().prop_map(|due| Settled::Scheduled { due }),
         timestamp().prop_map(|at| Settled::Delivered { at }),
         (timestamp(), dead_reason()).prop_map(|(at, reason)| Settled::Dead { at, reason }),
         timestamp().prop_map(|at| Settled::Cancelled { at }),
     ]
+    .boxed()
 }
 
-fn origin() -> impl Strategy<Value = Origin> {
-    prop_oneof![
-        Just(Origin::Schedule),
-        settled().prop_map(|settled| Origin::Replay { settled }),
-    ]
+fn origin() -> BoxedStrategy<Origin> {
+    prop_oneof![Just(Origin::Schedule), settled().prop_map(|settled| Origin::Replay { settled }),]
+        .boxed()
 }
 
-pub(crate) fn final_phase() -> impl Strategy<Value = Phase> {
+pub(crate) fn final_phase() -> BoxedStrategy<Phase> {
     prop_oneof![
         timestamp().prop_map(|at| Phase::Delivered { at }),
         (timestamp(), dead_reason()).prop_map(|(at, reason)| Phase::Dead { at, reason }),
         timestamp().prop_map(|at| Phase::Cancelled { at }),
     ]
+    .boxed()
 }
 
-fn phase() -> impl Strategy<Value = Phase> {
+fn phase() -> BoxedStrategy<Phase> {
     prop_oneof![
         (timestamp(), origin()).prop_map(|(due, origin)| Phase::Scheduled { due, origin }),
         (counter(), timestamp(), timestamp(), origin()).prop_map(
@@ -244,6 +266,7 @@ fn phase() -> impl Strategy<Value = Phase> {
         ),
         final_phase(),
     ]
+    .boxed()
 }
 
 /// A delivery in a phase, with its counters at zero.
@@ -255,16 +278,16 @@ pub(crate) fn delivery_in(phase: Phase) -> Delivery {
 }
 
 /// Any delivery in one of these phases, reachable or not.
-pub(crate) fn delivery_of(phase: impl Strategy<Value = Phase>) -> impl Strategy<Value = Delivery> {
-    (phase, version(), counter(), counter(), timestamp()).prop_map(
-        |(phase, version, attempts, scheduled_attempts, created_at)| Delivery {
+pub(crate) fn delivery_of(phase: BoxedStrategy<Phase>) -> BoxedStrategy<Delivery> {
+    (phase, version(), counter(), counter(), timestamp())
+        .prop_map(|(phase, version, attempts, scheduled_attempts, created_at)| Delivery {
             created_at,
             version,
             attempts,
             scheduled_attempts,
             ..delivery_in(phase)
-        },
-    )
+        })
+        .boxed()
 }
 
 /// Any delivery, reachable or not.
@@ -273,7 +296,7 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
 }
 
 /// Any input; when it names an attempt, often the one that is under way in `delivery`.
-pub(crate) fn input(delivery: &Delivery) -> impl Strategy<Value = Input> + use<> {
+pub(crate) fn input(delivery: &Delivery) -> BoxedStrategy<Input> {
     let current = match delivery.phase {
         Phase::InFlight { attempt, .. } => attempt,
         _ => delivery.attempts,
@@ -287,4 +310,5 @@ pub(crate) fn input(delivery: &Delivery) -> impl Strategy<Value = Input> + use<>
         Just(Input::Cancel),
         Just(Input::Replay),
     ]
+    .boxed()
 }

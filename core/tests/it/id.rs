@@ -35,7 +35,8 @@ fn an_identifier_has_at_most_128_bytes() {
 
 #[test]
 fn any_other_character_is_refused_the_full_stop_above_all() {
-    for text in ["msg.1", ".", "a b", " a", "a\n", "a/b", "a,b", "a\0", "é", "a=", "a+b", "a%20b"] {
+    for text in ["msg.1", ".", "a b", " a", "a\n", "a/b", "a,b", "a\0", "é", "a=", "a+b", "a%20b"]
+    {
         check(text, Err(IdError::ForbiddenCharacter));
     }
 }
@@ -55,10 +56,21 @@ fn an_identifier_error_says_what_is_allowed() {
 fn a_fresh_identifier_shows_what_it_names_and_all_its_bits() {
     assert_eq!(EventId::from_entropy([0, 0]).as_str(), "msg_00000000000000000000000000");
     assert_eq!(EndpointId::from_entropy([0, 31]).as_str(), "ep_0000000000000000000000000z");
-    assert_eq!(DeliveryId::from_entropy([0, 32]).as_str(), "dlv_00000000000000000000000010");
-    assert_eq!(SourceId::from_entropy([u64::MAX; 2]).as_str(), "src_7zzzzzzzzzzzzzzzzzzzzzzzzz");
+    assert_eq!(EndpointId::from_entropy([0, 32]).as_str(), "ep_00000000000000000000000010");
+    assert_eq!(EventId::from_entropy([u64::MAX; 2]).as_str(), "msg_7zzzzzzzzzzzzzzzzzzzzzzzzz");
     // 2⁶⁴ = 16 · 32¹²
     assert_eq!(EventId::from_entropy([1, 0]).as_str(), "msg_0000000000000g000000000000");
+}
+
+#[test]
+fn a_delivery_is_named_after_its_event_and_its_endpoint() {
+    let event = EventId::new("msg_1").unwrap();
+    let endpoint = EndpointId::new("ep_1").unwrap();
+    assert_eq!(DeliveryId::of(&event, &endpoint).unwrap().as_str(), "msg_1~ep_1");
+    let event = EventId::new("x".repeat(124)).unwrap();
+    assert_eq!(DeliveryId::of(&event, &endpoint), Err(IdError::TooLong));
+    let event = EventId::new("x".repeat(123)).unwrap();
+    assert!(DeliveryId::of(&event, &endpoint).is_ok(), "128 bytes in all");
 }
 
 #[test]
@@ -135,8 +147,8 @@ proptest! {
         prop_assert_eq!(EventId::new(id.as_str()), Ok(id.clone()));
         check_round_trip(&id)?;
         check_round_trip(&EndpointId::from_entropy(bits))?;
-        check_round_trip(&DeliveryId::from_entropy(bits))?;
-        check_round_trip(&SourceId::from_entropy(bits))?;
+        check_round_trip(&DeliveryId::of(&id, &EndpointId::from_entropy(bits)).unwrap())?;
+        check_round_trip(&SourceId::new(id.as_str()).unwrap())?;
     }
 
     #[test]
@@ -148,6 +160,21 @@ proptest! {
             EventId::from_entropy(one).cmp(&EventId::from_entropy(other)),
             one.cmp(&other)
         );
+    }
+
+    #[test]
+    fn a_fan_out_made_again_makes_the_same_deliveries_and_no_two_alike(
+        events in any::<[[u64; 2]; 2]>(),
+        endpoints in any::<[[u64; 2]; 2]>(),
+    ) {
+        let of = |event, endpoint| {
+            DeliveryId::of(&EventId::from_entropy(event), &EndpointId::from_entropy(endpoint))
+        };
+        let first = of(events[0], endpoints[0]);
+        prop_assert!(first.is_ok());
+        prop_assert_eq!(&of(events[0], endpoints[0]), &first);
+        prop_assert_eq!(of(events[1], endpoints[0]) == first, events[0] == events[1]);
+        prop_assert_eq!(of(events[0], endpoints[1]) == first, endpoints[0] == endpoints[1]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod gate_laws;
 mod given;
 mod id;
 mod inbox;
+mod life;
 mod policy;
 mod replay;
 mod retry_after;

@@ -129,7 +129,10 @@ fn the_default_policy_is_valid_and_is_what_the_documentation_says() {
     assert_eq!(policy.gate.concurrency_max, 10);
     let breaker = policy.gate.breaker.expect("a breaker");
     assert_eq!(breaker.failures_in_a_row, 20);
-    assert_eq!((breaker.pause.to_string(), breaker.pause_max.to_string()), ("1m".into(), "1h".into()));
+    assert_eq!(
+        (breaker.pause.to_string(), breaker.pause_max.to_string()),
+        ("1m".into(), "1h".into())
+    );
 }
 
 #[test]

@@ -36,7 +36,8 @@ fn a_number_too_large_saturates() {
 
 #[test]
 fn anything_else_is_ignored() {
-    for value in ["", " ", "-5", "+5", "1.5", "10 s", "10s", "1 0", "1e3", "0x10", "1,000", "soon"] {
+    for value in ["", " ", "-5", "+5", "1.5", "10 s", "10s", "1 0", "1e3", "0x10", "1,000", "soon"]
+    {
         check(value.as_bytes(), None);
     }
     for value in ["120, 60", "\"120\"", "120;", "5\0", "٣", "½", "Infinity", "NaN"] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hookproof_core::preset;
+use hookproof_core::preset::{self, Certainty};
 use hookproof_core::schedule::{ATTEMPTS_MAX, Backoff, Bounds, Jitter, Schedule};
 use hookproof_core::time::Millis;
 use proptest::prelude::*;
@@ -126,11 +126,17 @@ fn each_preset_is_valid_has_a_source_and_is_found_by_its_name() {
     for preset in preset::all() {
         assert_eq!(preset.schedule.validate(), Ok(()), "{}", preset.name);
         assert!(!preset.source.is_empty(), "{}", preset.name);
-        assert!(!preset.certainty.as_str().is_empty(), "{}", preset.name);
         assert!(names.insert(preset.name), "{} is there twice", preset.name);
         assert_eq!(preset::find(preset.name), Some(preset));
     }
+    assert!(names.contains("standard-webhooks") && names.contains("seed-2"), "{names:?}");
     assert_eq!(preset::find("no-such-sender"), None);
+}
+
+#[test]
+fn how_well_a_preset_is_known_is_told_in_one_word() {
+    let certainties = [Certainty::Documented, Certainty::Secondary, Certainty::Unknown];
+    assert_eq!(certainties.map(Certainty::as_str), ["documented", "secondary", "unknown"]);
 }
 
 fn check_invalid(schedule: &Schedule, field: &str, message: &str) {

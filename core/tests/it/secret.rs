@@ -3,6 +3,7 @@
 use hookproof_core::secret::{
     SECRET_BYTES_MAX, SECRET_BYTES_MIN, SECRETS_MAX, Secret, SecretError, Secrets,
 };
+use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::given::{check_round_trip, laws};
@@ -133,7 +134,7 @@ proptest! {
     #![proptest_config(laws())]
 
     #[test]
-    fn any_secret_comes_back_from_its_text(bytes in proptest::collection::vec(any::<u8>(), 24..=64)) {
+    fn any_secret_comes_back_from_its_text(bytes in vec(any::<u8>(), 24..=64)) {
         let secret = Secret::from_bytes(bytes).unwrap();
         prop_assert_eq!(secret.reveal().parse(), Ok(secret.clone()));
         check_round_trip(&secret)?;

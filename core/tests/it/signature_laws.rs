@@ -1,11 +1,11 @@
 //! Laws of signatures, and an independent implementation that must agree.
 
-use http::HeaderMap;
 use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::signature::{
     ID_HEADER, SIGNATURE_HEADER, Signed, TIMESTAMP_HEADER, TOLERANCE, VerifyError, sign, verify,
 };
 use hookproof_core::time::{Millis, Timestamp};
+use http::HeaderMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use standardwebhooks::Webhook;
@@ -93,9 +93,9 @@ proptest! {
 
     #[test]
     fn another_secret_verifies_nothing(one in secret(), other in secret(), seconds in seconds()) {
-        prop_assume!(one != other);
+        let same = one == other;
         let request = Request::signed_by(&Secrets::one(one), "msg_1", seconds, b"{}");
-        prop_assert!(!request.is_accepted_by(&Secrets::one(other)));
+        prop_assert_eq!(request.is_accepted_by(&Secrets::one(other)), same);
     }
 
     #[test]

@@ -92,7 +92,10 @@ fn an_instant_is_a_number_in_json() {
 
 #[test]
 fn a_span_is_padded_where_a_table_asks_for_it() {
-    assert_eq!(format!("{:>6}|{:<6}|{:>4}", ms(5_000), ms(250), Millis::ZERO), "    5s|250ms |  0s");
+    assert_eq!(
+        format!("{:>6}|{:<6}|{:>4}", ms(5_000), ms(250), Millis::ZERO),
+        "    5s|250ms |  0s"
+    );
 }
 
 #[test]

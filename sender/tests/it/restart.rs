@@ -70,15 +70,11 @@ async fn a_claim_of_a_former_process_is_unknown_and_retried_under_the_same_event
     claim(&store).await;
     drop(store);
 
-    let started = HOST.now();
     let sender = home.start(config(&[50])).await;
     let seen = sender.settled(&delivery_of(&event)).await;
 
     assert_eq!(seen.story(), ["unknown", "200"]);
     assert_eq!(seen.outcomes()[0], Outcome::Unknown);
-    assert!(seen.history[0].record.started_at <= started);
-    // The lease would have run for 15 s more.
-    assert!(seen.history[0].record.finished_at.since(started) < Policy::default().lease());
     let arrivals = receiver.arrivals();
     assert_eq!(arrivals.len(), 1);
     assert_eq!(arrivals[0].header(ID_HEADER), event.as_str());
@@ -222,11 +218,11 @@ async fn publish(store: &SqliteStore, url: &str) -> EventId {
     id
 }
 
-/// Claims the delivery, as a process does that then ends.
+/// Claims the delivery for an hour, as a process does that then ends.
 async fn claim(store: &SqliteStore) {
     let now = HOST.now();
     let due = store.due_deliveries(endpoint_id(), now, 10).await.expect("it is readable");
-    let policy = Policy::default();
+    let policy = Policy { lease_margin: Millis::from_hours(1), ..Policy::default() };
     let step = due[0].handle(Ctx { now, entropy: 0, policy: &policy }, Input::Admitted);
     let claims = store.claim(vec![step.expect("it is due")]).await.expect("it is committed");
     claims[0].as_ref().expect("nobody else claimed it");

@@ -1,0 +1,84 @@
+//! The pages of the tools say what the tools do.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use hookproof_receiver::config::{ReceiverConfig, Source};
+use hookproof_sender::config::SenderConfig;
+use serde::de::DeserializeOwned;
+use tempfile::TempDir;
+
+use crate::graph::workspace_root;
+use crate::program::{Ran, hookproof, run};
+
+const COMMANDS: [&str; 5] = ["demo", "receive", "schedule", "send", "sim"];
+
+fn page(command: &str) -> String {
+    let path = workspace_root().join(format!("docs/{command}.md"));
+    fs::read_to_string(path).expect("each command has a page in docs/")
+}
+
+#[test]
+fn each_flag_has_its_place_in_the_page_of_its_command() {
+    for command in COMMANDS {
+        let help = run(&[command, "--help"]).stdout;
+        let page = page(command);
+        let flags: BTreeSet<_> = help
+            .split(|c: char| !(c.is_ascii_lowercase() || c == '-'))
+            .filter(|word| word.starts_with("--") && *word != "--help")
+            .collect();
+        assert!(!flags.is_empty(), "{help}");
+        for flag in flags {
+            assert!(page.contains(&format!("`{flag}")), "docs/{command}.md says nothing of {flag}");
+        }
+    }
+}
+
+#[test]
+fn the_complete_example_files_of_the_pages_are_accepted() {
+    for command in ["send", "receive"] {
+        let page = page(command);
+        let example = block(&page, "toml");
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("hookproof.toml"), example).unwrap();
+        let arguments = [command, "--config=hookproof.toml", "--listen=127.0.0.1:0"];
+        let ran: Ran = hookproof(&arguments)
+            .arg("--until-stdin-closes")
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+            .into();
+        assert_eq!(ran.code, Some(0), "docs/{command}.md: {ran}");
+    }
+}
+
+#[test]
+fn the_example_files_say_what_holds_without_them() {
+    let sender: SenderConfig = table(&page("send"), "sender");
+    assert_eq!(sender, SenderConfig::default());
+    let receiver: ReceiverConfig = table(&page("receive"), "receiver");
+    assert_eq!(receiver, ReceiverConfig::new(receiver.sources.clone()));
+    let source = &receiver.sources[0];
+    assert_eq!(*source, Source::new(source.id.clone(), source.secrets.clone()));
+}
+
+#[test]
+fn the_timelines_in_the_page_are_those_that_are_printed() {
+    for arguments in ["schedule --from 2026-01-01T00:00:00Z", "schedule seed-2"] {
+        let printed = run(&arguments.split(' ').collect::<Vec<_>>()).stdout;
+        let shown = format!("$ hookproof {arguments}\n{printed}");
+        assert!(page("schedule").contains(&shown), "docs/schedule.md has another:\n{shown}");
+    }
+}
+
+/// A table of the example in a page.
+fn table<T: DeserializeOwned>(page: &str, name: &str) -> T {
+    let mut file: toml::Table = block(page, "toml").parse().expect("the example is TOML");
+    file.remove(name).expect("the example has the table").try_into().expect("it is well-formed")
+}
+
+/// The first block of code in this language.
+fn block<'a>(page: &'a str, language: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("```{language}\n")).expect("there is an example");
+    rest.split_once("```").expect("the example ends").0
+}
