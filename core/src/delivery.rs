@@ -45,7 +45,7 @@ pub struct Delivery {
 
 /// Where a delivery stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(tag = "phase", rename_all = "snake_case")]
+#[serde(tag = "name", rename_all = "snake_case")]
 pub enum Phase {
     /// It waits for its next attempt.
     Scheduled {
@@ -86,7 +86,7 @@ pub enum Phase {
 
 /// What asked for an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(tag = "origin", rename_all = "snake_case")]
+#[serde(tag = "by", rename_all = "snake_case")]
 pub enum Origin {
     /// The schedule.
     Schedule,
@@ -125,6 +125,18 @@ pub enum Settled {
     },
 }
 
+impl Settled {
+    /// The final phase that this was; a delivery that was waiting is cancelled `now`.
+    fn unless_waiting(self, now: Timestamp) -> Phase {
+        match self {
+            Self::Scheduled { .. } => Phase::Cancelled { at: now },
+            Self::Delivered { at } => Phase::Delivered { at },
+            Self::Dead { at, reason } => Phase::Dead { at, reason },
+            Self::Cancelled { at } => Phase::Cancelled { at },
+        }
+    }
+}
+
 /// Why no further attempt is made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -153,7 +165,7 @@ pub enum Input {
     LeaseExpired,
     /// The process that made the claim is known to be gone, whatever is left of its lease.
     OwnerLost,
-    /// Its owner withdraws it.
+    /// Its owner withdraws it; during a replay, only the replay of what had been settled before.
     Cancel,
     /// Its owner asks for one extra attempt.
     Replay,
@@ -444,8 +456,13 @@ impl Delivery {
         }
     }
 
+    /// What is withdrawn is the next attempt: of a replay that settled nothing new, only the replay.
     fn cancel(&self, ctx: Ctx<'_>) -> Step {
-        let mut step = self.step(Phase::Cancelled { at: ctx.now });
+        let phase = match self.origin() {
+            Some(Origin::Replay { settled }) => settled.unless_waiting(ctx.now),
+            Some(Origin::Schedule) | None => Phase::Cancelled { at: ctx.now },
+        };
+        let mut step = self.step(phase);
         if let Phase::InFlight { attempt, started_at, .. } = self.phase {
             // The request may already have been acted on: the history says so.
             step.record = Some(AttemptRecord {
@@ -457,6 +474,13 @@ impl Delivery {
             });
         }
         step
+    }
+
+    fn origin(&self) -> Option<Origin> {
+        match self.phase {
+            Phase::Scheduled { origin, .. } | Phase::InFlight { origin, .. } => Some(origin),
+            Phase::Delivered { .. } | Phase::Dead { .. } | Phase::Cancelled { .. } => None,
+        }
     }
 
     fn replay(&self, ctx: Ctx<'_>) -> Step {
@@ -491,9 +515,7 @@ fn after_replay(ctx: Ctx<'_>, settled: Settled, verdict: Verdict, outcome: Outco
             Phase::Scheduled { due: ctx.now, origin: Origin::Replay { settled } }
         }
         (_, Settled::Scheduled { due }) => Phase::Scheduled { due, origin: Origin::Schedule },
-        (_, Settled::Delivered { at }) => Phase::Delivered { at },
-        (_, Settled::Dead { at, reason }) => Phase::Dead { at, reason },
-        (_, Settled::Cancelled { at }) => Phase::Cancelled { at },
+        (_, settled) => settled.unless_waiting(ctx.now),
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Entry {
 
 /// Where a received event stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(tag = "phase", rename_all = "snake_case")]
+#[serde(tag = "name", rename_all = "snake_case")]
 pub enum Phase {
     /// It waits for a worker.
     Pending {

@@ -21,6 +21,7 @@ pub const CONNECTIONS_MAX_HIGHEST: usize = 1_000_000;
 #[serde(deny_unknown_fields)]
 pub struct ReceiverConfig {
     /// The integrations that may send; the path `/hooks/{id}` belongs to each.
+    #[serde(default)]
     pub sources: Vec<Source>,
     /// How received events are worked off.
     #[serde(default)]

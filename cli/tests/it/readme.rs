@@ -7,7 +7,7 @@ use crate::program::run;
 
 /// The output that the README shows under this command line.
 fn shown(command_line: &str) -> String {
-    let readme = fs::read_to_string(workspace_root().join("README.md")).unwrap();
+    let readme = fs::read_to_string(workspace_root().join("README.md")).expect("there is a README");
     let start = format!("```console\n$ {command_line}\n");
     let (_, rest) = readme.split_once(&start).expect("the README shows this command");
     rest.split_once("```").expect("the block ends").0.to_owned()
