@@ -237,13 +237,12 @@ pub struct AttemptRecord {
     pub verdict: Verdict,
 }
 
-/// What the owner must be told: a row in the same transaction as the step.
+/// What the owner must be told: a row in the same transaction as the step. There is one when a
+/// delivery becomes dead, and none when a replay of it fails: whoever asked for that is looking.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Notice {
     /// Why the delivery is dead.
     pub reason: DeadReason,
-    /// Whether the endpoint is disabled with it.
-    pub disables_endpoint: bool,
 }
 
 /// What a driver does after the commit. If it is lost in a crash, the store can rebuild it: a send
@@ -284,6 +283,7 @@ pub struct Step {
     next: Delivery,
     record: Option<AttemptRecord>,
     notice: Option<Notice>,
+    disables_endpoint: bool,
 }
 
 /// What to write in one transaction, and what to do once it is committed.
@@ -295,6 +295,8 @@ pub struct Committed {
     pub record: Option<AttemptRecord>,
     /// What the owner must be told.
     pub notice: Option<Notice>,
+    /// Whether the endpoint is disabled: its receiver answered 410.
+    pub disables_endpoint: bool,
     /// What to do after the commit, in this order.
     pub effects: Vec<Effect>,
 }
@@ -331,7 +333,13 @@ impl Step {
         if self.notice.is_some() {
             effects.push(Effect::NoticePending);
         }
-        Ok(Committed { delivery: self.next, record: self.record, notice: self.notice, effects })
+        Ok(Committed {
+            delivery: self.next,
+            record: self.record,
+            notice: self.notice,
+            disables_endpoint: self.disables_endpoint,
+            effects,
+        })
     }
 }
 
@@ -429,12 +437,13 @@ impl Delivery {
         let verdict = ctx.policy.classification.verdict(&outcome);
         let phase = match origin {
             Origin::Schedule => self.after_scheduled_attempt(ctx, verdict),
-            Origin::Replay { settled } => after_replay(ctx, settled, verdict, outcome),
+            Origin::Replay { settled } => after_replay(ctx, settled, verdict),
         };
         let mut step = self.step(phase);
         step.record =
             Some(AttemptRecord { attempt, started_at, finished_at: ctx.now, outcome, verdict });
-        step.notice = notice(origin, phase, verdict);
+        step.notice = notice(origin, phase);
+        step.disables_endpoint = verdict == Verdict::Gone;
         step
     }
 
@@ -498,34 +507,29 @@ impl Delivery {
     }
 
     fn step(&self, phase: Phase) -> Step {
-        let next = Self { version: self.version + 1, phase, ..self.clone() };
-        Step { expected: self.version, next, record: None, notice: None }
+        let next = Self { version: self.version.wrapping_add(1), phase, ..self.clone() };
+        Step { expected: self.version, next, record: None, notice: None, disables_endpoint: false }
     }
 }
 
-fn after_replay(ctx: Ctx<'_>, settled: Settled, verdict: Verdict, outcome: Outcome) -> Phase {
+/// A replay is one attempt, whatever comes of it: if its outcome is unknown the history says so, and
+/// whoever wants can ask again.
+fn after_replay(ctx: Ctx<'_>, settled: Settled, verdict: Verdict) -> Phase {
     match (verdict, settled) {
         (Verdict::Delivered, Settled::Delivered { at }) => Phase::Delivered { at },
         (Verdict::Delivered, _) => Phase::Delivered { at: ctx.now },
         (Verdict::Gone, Settled::Scheduled { .. }) => {
             Phase::Dead { at: ctx.now, reason: DeadReason::Gone }
         }
-        // A replay was promised: if our own process ended during it, it is made again.
-        (Verdict::Retry { .. }, _) if outcome == Outcome::Unknown => {
-            Phase::Scheduled { due: ctx.now, origin: Origin::Replay { settled } }
-        }
         (_, Settled::Scheduled { due }) => Phase::Scheduled { due, origin: Origin::Schedule },
         (_, settled) => settled.unless_waiting(ctx.now),
     }
 }
 
-/// The owner is told once, when a delivery becomes dead, not again when a replay of it fails.
-fn notice(origin: Origin, phase: Phase, verdict: Verdict) -> Option<Notice> {
+fn notice(origin: Origin, phase: Phase) -> Option<Notice> {
     let was_dead = matches!(origin, Origin::Replay { settled: Settled::Dead { .. } });
     match phase {
-        Phase::Dead { reason, .. } if !was_dead || verdict == Verdict::Gone => {
-            Some(Notice { reason, disables_endpoint: verdict == Verdict::Gone })
-        }
+        Phase::Dead { reason, .. } if !was_dead => Some(Notice { reason }),
         _ => None,
     }
 }

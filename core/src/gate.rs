@@ -19,13 +19,66 @@ use crate::time::{Millis, Timestamp};
 pub struct GateRule {
     /// The most attempts under way at once.
     pub concurrency_max: u32,
-    /// When to pause; `None` never pauses.
+    /// When to pause; `None`, written `"off"`, never pauses.
+    #[serde(with = "breaker_or_off")]
     pub breaker: Option<BreakerRule>,
 }
 
 impl Default for GateRule {
     fn default() -> Self {
         Self { concurrency_max: 10, breaker: Some(BreakerRule::default()) }
+    }
+}
+
+/// The word for a breaker that never pauses: TOML has no null.
+const OFF: &str = "off";
+
+mod breaker_or_off {
+    use std::fmt;
+
+    use serde::de::value::MapAccessDeserializer;
+    use serde::de::{Deserialize as _, Deserializer, Error, MapAccess, Visitor};
+    use serde::{Serialize as _, Serializer};
+
+    use super::{BreakerRule, OFF};
+
+    #[expect(clippy::ref_option, reason = "serde hands out a reference to the field")]
+    pub(super) fn serialize<S: Serializer>(
+        rule: &Option<BreakerRule>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match rule {
+            Some(rule) => rule.serialize(serializer),
+            None => serializer.serialize_str(OFF),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<BreakerRule>, D::Error> {
+        struct RuleOrOff;
+
+        impl<'de> Visitor<'de> for RuleOrOff {
+            type Value = Option<BreakerRule>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "the settings of a breaker, or \"{OFF}\"")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<Self::Value, E> {
+                if word == OFF {
+                    Ok(None)
+                } else {
+                    Err(E::invalid_value(serde::de::Unexpected::Str(word), &self))
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                BreakerRule::deserialize(MapAccessDeserializer::new(map)).map(Some)
+            }
+        }
+
+        deserializer.deserialize_any(RuleOrOff)
     }
 }
 
@@ -87,8 +140,9 @@ impl Default for Breaker {
 #[serde(transparent)]
 pub struct PermitId(u64);
 
-/// Leave to make one attempt. It ends by [`Gate::record`], or by itself at its deadline.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Leave to make one attempt. It ends by [`Gate::record`], or by itself at its deadline. It cannot be
+/// copied, so that no attempt is counted twice.
+#[derive(PartialEq, Eq, Debug)]
 #[must_use = "a permit that is not recorded holds its place until it expires"]
 pub struct Permit {
     id: PermitId,
@@ -99,7 +153,7 @@ pub struct Permit {
 }
 
 /// The answer to a request for a permit.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Admission {
     /// Go ahead.
@@ -189,6 +243,10 @@ impl Gate {
         now: Timestamp,
     ) -> Result<u32, (Timestamp, DeferReason)> {
         self.expire(now);
+        if rule.breaker.is_none() {
+            // Switched off while it was open: there is no pause any more, and no probe.
+            self.breaker = Breaker::default();
+        }
         if let Breaker::Open { until, pause } = self.breaker {
             if now < until {
                 return Err((until, DeferReason::BreakerOpen));
@@ -260,12 +318,12 @@ impl Gate {
     ) -> Option<Transition> {
         let failures = match signal {
             Signal::Success => 0,
+            Signal::Failure if failures.saturating_add(1) >= rule.failures_in_a_row => {
+                return Some(self.open(now, rule.pause));
+            }
             Signal::Failure => failures.saturating_add(1),
             Signal::Neither => failures,
         };
-        if failures >= rule.failures_in_a_row {
-            return Some(self.open(now, rule.pause));
-        }
         self.breaker = Breaker::Closed { failures };
         None
     }

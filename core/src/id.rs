@@ -7,17 +7,19 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest identifier that is accepted, in bytes.
+/// The longest identifier of an event, an endpoint or a source, in bytes.
 pub const ID_BYTES_MAX: usize = 128;
+/// The longest identifier of a delivery, in bytes: that of an event, a `~`, that of an endpoint.
+pub const DELIVERY_ID_BYTES_MAX: usize = 2 * ID_BYTES_MAX + 1;
 
 /// Why a text cannot be an identifier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IdError {
     /// It is empty.
     Empty,
-    /// It is longer than [`ID_BYTES_MAX`] bytes.
-    TooLong,
-    /// It holds a character other than `A–Z a–z 0–9 _ - : ~`.
+    /// It is longer than this, in bytes.
+    TooLong(usize),
+    /// It holds a character other than `A–Z a–z 0–9 _ - :`, or, for a delivery, has not one `~`.
     ForbiddenCharacter,
 }
 
@@ -25,9 +27,9 @@ impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("an identifier may not be empty"),
-            Self::TooLong => write!(f, "an identifier may have at most {ID_BYTES_MAX} bytes"),
+            Self::TooLong(most) => write!(f, "an identifier may have at most {most} bytes"),
             Self::ForbiddenCharacter => f.write_str(
-                "an identifier may hold only letters, digits, `_`, `-`, `:` and `~` \
+                "an identifier may hold only letters, digits, `_`, `-` and `:` \
                  (a `.` would blur the signed boundary between id and timestamp)",
             ),
         }
@@ -41,10 +43,19 @@ fn check(text: &str) -> Result<(), IdError> {
         return Err(IdError::Empty);
     }
     if text.len() > ID_BYTES_MAX {
-        return Err(IdError::TooLong);
+        return Err(IdError::TooLong(ID_BYTES_MAX));
     }
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b':' | b'~');
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b':');
     if text.bytes().all(allowed) { Ok(()) } else { Err(IdError::ForbiddenCharacter) }
+}
+
+/// An event's id and an endpoint's, joined by a character that neither can hold.
+fn check_delivery(text: &str) -> Result<(), IdError> {
+    if text.len() > DELIVERY_ID_BYTES_MAX {
+        return Err(IdError::TooLong(DELIVERY_ID_BYTES_MAX));
+    }
+    let (event, endpoint) = text.split_once('~').ok_or(IdError::ForbiddenCharacter)?;
+    check(event).and_then(|()| check(endpoint))
 }
 
 /// Lower-case Crockford base 32: 26 characters for 128 bits, none of which look alike.
@@ -63,7 +74,7 @@ fn from_bits(prefix: &str, bits: [u64; 2]) -> String {
 }
 
 macro_rules! identifier {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $check:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -74,11 +85,10 @@ macro_rules! identifier {
             ///
             /// # Errors
             ///
-            /// [`IdError`] if the text is empty, longer than [`ID_BYTES_MAX`] bytes, or holds a
-            /// forbidden character.
+            /// [`IdError`] if the text is empty, too long, or holds a forbidden character.
             pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
                 let text = text.into();
-                check(&text)?;
+                $check(&text)?;
                 Ok(Self(text))
             }
 
@@ -113,15 +123,15 @@ macro_rules! identifier {
 
 identifier! {
     /// One event, the same in every attempt to every endpoint: `webhook-id`.
-    EventId
+    EventId, check
 }
 identifier! {
     /// One endpoint: an address that a consumer registered.
-    EndpointId
+    EndpointId, check
 }
 identifier! {
-    /// One event on its way to one endpoint.
-    DeliveryId
+    /// One event on its way to one endpoint: their identifiers, joined by `~`.
+    DeliveryId, check_delivery
 }
 impl EventId {
     /// A fresh identifier, `msg_…`, from 128 bits of entropy.
@@ -142,18 +152,14 @@ impl EndpointId {
 impl DeliveryId {
     /// The delivery of `event` to `endpoint`. It follows from the two, so a fan-out that is made
     /// again makes the same deliveries.
-    ///
-    /// # Errors
-    ///
-    /// [`IdError::TooLong`] if the two together are longer than [`ID_BYTES_MAX`] bytes; generated
-    /// identifiers never are.
-    pub fn of(event: &EventId, endpoint: &EndpointId) -> Result<Self, IdError> {
-        Self::new(format!("{event}~{endpoint}"))
+    #[must_use]
+    pub fn of(event: &EventId, endpoint: &EndpointId) -> Self {
+        Self(format!("{event}~{endpoint}"))
     }
 }
 
 identifier! {
     /// One verified integration at the receiver. Two sources may use the same event id for
     /// different events, so a receiver deduplicates by (source, event id).
-    SourceId
+    SourceId, check
 }

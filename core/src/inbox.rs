@@ -289,7 +289,7 @@ impl Entry {
     }
 
     fn step(&self, phase: Phase) -> Step {
-        let next = Self { version: self.version + 1, phase, ..self.clone() };
+        let next = Self { version: self.version.wrapping_add(1), phase, ..self.clone() };
         Step { expected: self.version, next }
     }
 }

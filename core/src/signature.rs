@@ -23,10 +23,14 @@ pub const SIGNATURE_HEADER: &str = "webhook-signature";
 /// How far an attempt's timestamp may be from the receiver's clock, on either side.
 pub const TOLERANCE: Millis = Millis::from_minutes(5);
 
+/// The most well-formed tokens that are compared: more than a rotation can need.
+pub const TOKENS_MAX: usize = 32;
+
 const TAG: &str = "v1,";
 
 /// The value of [`SIGNATURE_HEADER`] for one attempt: one `v1,…` token per secret, the newest first.
 ///
+/// `id` must hold no full stop: [`verify`] refuses it. An [`EventId`](crate::id::EventId) never does.
 /// `timestamp` is the time of this attempt, in seconds; signing the time of creation would make
 /// every retry after the tolerance fail.
 #[must_use]
@@ -62,6 +66,9 @@ pub struct Signed<'a> {
 pub enum VerifyError {
     /// No event id, or an empty one, or several.
     MissingId,
+    /// The event id holds a full stop. `a.1` signed at `2` and `a` signed at `1.2` are the same
+    /// bytes, so whoever holds a signed request could give it another id and another time.
+    AmbiguousId,
     /// No timestamp, or several.
     MissingTimestamp,
     /// No signature, or several header lines.
@@ -82,6 +89,7 @@ impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::MissingId => "`webhook-id` is absent, empty or repeated",
+            Self::AmbiguousId => "`webhook-id` holds a full stop, the separator of what is signed",
             Self::MissingTimestamp => "`webhook-timestamp` is absent or repeated",
             Self::MissingSignature => "`webhook-signature` is absent or repeated",
             Self::MalformedTimestamp => "`webhook-timestamp` is not a whole number of seconds",
@@ -107,6 +115,9 @@ pub fn verify(
     tolerance: Millis,
 ) -> Result<(), VerifyError> {
     let id = signed.id.filter(|id| !id.is_empty()).ok_or(VerifyError::MissingId)?;
+    if id.contains(&b'.') {
+        return Err(VerifyError::AmbiguousId);
+    }
     let timestamp = signed.timestamp.ok_or(VerifyError::MissingTimestamp)?;
     let signature = signed.signature.ok_or(VerifyError::MissingSignature)?;
     let sent_at = parse_timestamp(timestamp).ok_or(VerifyError::MalformedTimestamp)?;
@@ -116,13 +127,13 @@ pub fn verify(
     if sent_at.since(now) > tolerance {
         return Err(VerifyError::TooNew);
     }
+    let macs: Vec<_> =
+        secrets.iter().map(|secret| mac(secret, id, timestamp, signed.body)).collect();
     let mut usable = false;
-    for claimed in signature.split(|b| *b == b' ').filter_map(digest_of_token) {
+    for claimed in signature.split(|b| *b == b' ').filter_map(digest_of_token).take(TOKENS_MAX) {
         usable = true;
-        for secret in secrets.iter() {
-            if mac(secret, id, timestamp, signed.body).verify_slice(&claimed).is_ok() {
-                return Ok(());
-            }
+        if macs.iter().any(|mac| mac.clone().verify_slice(&claimed).is_ok()) {
+            return Ok(());
         }
     }
     Err(if usable { VerifyError::Mismatch } else { VerifyError::NoUsableSignature })

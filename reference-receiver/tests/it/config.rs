@@ -62,7 +62,6 @@ fn a_file_with_an_unknown_or_malformed_field_is_refused() {
         assert!(error.contains(problem), "{text}\n{error}");
         assert!(!error.contains("c2hvcHNob3"), "the secret is shown: {error}");
     };
-    check("", "missing field `sources`");
     check(&format!("body_bytes = 1\n{SHOP}"), "unknown field `body_bytes`");
     check(&format!("[limits]\nmax = 1\n{SHOP}"), "unknown field `max`");
     check(&format!("[inbox]\nleese = \"1s\"\n{SHOP}"), "unknown field `leese`");

@@ -81,10 +81,10 @@ pub(super) fn commit(
     }
     if let Some(notice) = committed.notice {
         let at = committed.record.map_or(committed.delivery.created_at, |r| r.finished_at);
-        notices::insert(connection, &committed.delivery, notice, at)?;
-        if notice.disables_endpoint {
-            endpoints::set_status(connection, endpoint, EndpointStatus::Disabled)?;
-        }
+        notices::insert(connection, &committed, notice, at)?;
+    }
+    if committed.disables_endpoint {
+        endpoints::set_status(connection, endpoint, EndpointStatus::Disabled)?;
     }
     Ok(Ok(committed))
 }

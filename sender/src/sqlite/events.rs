@@ -26,8 +26,7 @@ pub(super) fn publish(
         if !endpoint.wants(&event.event_type) {
             continue;
         }
-        let id = DeliveryId::of(&event.id, &endpoint.id)
-            .map_err(|error| StoreError::Corrupt(error.to_string()))?;
+        let id = DeliveryId::of(&event.id, &endpoint.id);
         let delivery = Delivery::new(id, event.id.clone(), endpoint.id, event.created_at);
         deliveries::insert(connection, &delivery)?;
         fan_out += 1;

@@ -1,6 +1,6 @@
 //! Rows of `notices`: what owners must be told.
 
-use hookproof_core::delivery::{Delivery, Notice};
+use hookproof_core::delivery::{Committed, Notice};
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
 use rusqlite::{Connection, params};
@@ -10,7 +10,7 @@ use crate::store::PendingNotice;
 
 pub(super) fn insert(
     connection: &Connection,
-    delivery: &Delivery,
+    committed: &Committed,
     notice: Notice,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -20,10 +20,10 @@ pub(super) fn insert(
              VALUES (?1, ?2, ?3, ?4, ?5)",
         )?
         .execute(params![
-            delivery.id.as_str(),
-            delivery.endpoint_id.as_str(),
+            committed.delivery.id.as_str(),
+            committed.delivery.endpoint_id.as_str(),
             to_json(&notice.reason)?,
-            notice.disables_endpoint,
+            committed.disables_endpoint,
             now.as_millis(),
         ])?;
     Ok(())
