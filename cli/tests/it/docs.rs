@@ -82,3 +82,31 @@ fn block<'a>(page: &'a str, language: &str) -> &'a str {
     let (_, rest) = page.split_once(&format!("```{language}\n")).expect("there is an example");
     rest.split_once("```").expect("the example ends").0
 }
+
+#[test]
+fn each_test_that_the_requirements_name_is_there() {
+    let page = fs::read_to_string(workspace_root().join("docs/requirements.md"))
+        .expect("there is a page of requirements");
+    let folders = [
+        ("hookproof-core", "core"),
+        ("hookproof-sender", "sender"),
+        ("hookproof-receiver", "reference-receiver"),
+        ("hookproof-sim", "sim"),
+        ("hookproof", "cli"),
+    ];
+    let mut count = 0;
+    for named in page.split('`').filter(|code| code.starts_with("hookproof") && code.contains(": "))
+    {
+        let (package, test) = named.split_once(": ").expect("it was filtered so");
+        let Some((module, name)) = test.split_once("::") else { continue };
+        let (_, folder) = folders
+            .iter()
+            .find(|(known, _)| *known == package)
+            .expect("the page names packages of the workspace");
+        let file = workspace_root().join(format!("{folder}/tests/it/{module}.rs"));
+        let source = fs::read_to_string(&file).unwrap_or_default();
+        assert!(source.contains(&format!("fn {name}(")), "{named} is not there");
+        count += 1;
+    }
+    assert!(count > 30, "only {count} tests are named");
+}
