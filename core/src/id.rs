@@ -19,8 +19,10 @@ pub enum IdError {
     Empty,
     /// It is longer than this, in bytes.
     TooLong(usize),
-    /// It holds a character other than `A–Z a–z 0–9 _ - :`, or, for a delivery, has not one `~`.
+    /// It holds a character other than `A–Z a–z 0–9 _ - :`.
     ForbiddenCharacter,
+    /// It is to name a delivery, and has no `~` between an event's identifier and an endpoint's.
+    NoDelivery,
 }
 
 impl fmt::Display for IdError {
@@ -31,6 +33,9 @@ impl fmt::Display for IdError {
             Self::ForbiddenCharacter => f.write_str(
                 "an identifier may hold only letters, digits, `_`, `-` and `:` \
                  (a `.` would blur the signed boundary between id and timestamp)",
+            ),
+            Self::NoDelivery => f.write_str(
+                "a delivery is named by its event and its endpoint, joined by `~`: msg_…~ep_…",
             ),
         }
     }
@@ -54,7 +59,7 @@ fn check_delivery(text: &str) -> Result<(), IdError> {
     if text.len() > DELIVERY_ID_BYTES_MAX {
         return Err(IdError::TooLong(DELIVERY_ID_BYTES_MAX));
     }
-    let (event, endpoint) = text.split_once('~').ok_or(IdError::ForbiddenCharacter)?;
+    let (event, endpoint) = text.split_once('~').ok_or(IdError::NoDelivery)?;
     check(event).and_then(|()| check(endpoint))
 }
 

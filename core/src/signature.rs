@@ -66,8 +66,8 @@ pub struct Signed<'a> {
 pub enum VerifyError {
     /// No event id, or an empty one, or several.
     MissingId,
-    /// The event id holds a full stop. `a.1` signed at `2` and `a` signed at `1.2` are the same
-    /// bytes, so whoever holds a signed request could give it another id and another time.
+    /// The event id holds a full stop. Id `a`, time `1`, body `2.b` and id `a.1`, time `2`, body `b` are
+    /// the same bytes, so whoever holds a signed request could give it another id and another time.
     AmbiguousId,
     /// No timestamp, or several.
     MissingTimestamp,

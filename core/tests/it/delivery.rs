@@ -3,7 +3,7 @@
 use hookproof_core::classify::Verdict;
 use hookproof_core::delivery::{
     AttemptRecord, Committed, Ctx, DeadReason, Delivery, Effect, Input, Notice, Origin, Phase,
-    Rejected, WakeReason,
+    Rejected, Settled, WakeReason,
 };
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::outcome::{Failure, Outcome};
@@ -71,9 +71,9 @@ fn finished(attempt: u32, outcome: Outcome) -> Input {
 
 #[test]
 fn a_new_delivery_is_due_at_once() {
-    let id = DeliveryId::new("dlv_9").unwrap();
     let event_id = EventId::new("msg_9").unwrap();
     let endpoint_id = EndpointId::new("ep_9").unwrap();
+    let id = DeliveryId::of(&event_id, &endpoint_id);
     let delivery = Delivery::new(id.clone(), event_id.clone(), endpoint_id.clone(), NOW);
     assert_eq!((delivery.version, delivery.attempts, delivery.scheduled_attempts), (0, 0, 0));
     assert_eq!((delivery.id, delivery.event_id), (id, event_id));
@@ -231,9 +231,9 @@ fn a_cancelled_wait_leaves_no_record() {
     assert_eq!(commit(scheduled(NOW), Input::Cancel).record, None);
 }
 
-fn check_notice(input: Input, expected: Option<(DeadReason, bool)>) {
+fn check_notice(input: Input, expected: Option<DeadReason>) {
     let committed = commit(in_flight(EARLIER), input);
-    let expected = expected.map(|(reason, disables_endpoint)| Notice { reason, disables_endpoint });
+    let expected = expected.map(|reason| Notice { reason });
     assert_eq!(committed.notice, expected, "{input:?}");
     let announced = committed.effects.contains(&Effect::NoticePending);
     assert_eq!(announced, expected.is_some(), "{input:?}");
@@ -241,14 +241,27 @@ fn check_notice(input: Input, expected: Option<(DeadReason, bool)>) {
 
 #[test]
 fn the_owner_is_told_of_a_death_and_of_nothing_else() {
-    check_notice(finished(3, answered(404)), Some((DeadReason::Refused, false)));
-    check_notice(finished(3, answered(410)), Some((DeadReason::Gone, true)));
-    check_notice(finished(3, failed(Failure::Blocked)), Some((DeadReason::Refused, false)));
+    check_notice(finished(3, answered(404)), Some(DeadReason::Refused));
+    check_notice(finished(3, answered(410)), Some(DeadReason::Gone));
+    check_notice(finished(3, failed(Failure::Blocked)), Some(DeadReason::Refused));
     check_notice(finished(3, answered(200)), None);
     check_notice(finished(3, answered(503)), None);
     check_notice(Input::LeaseExpired, None);
     check_notice(Input::OwnerLost, None);
     check_notice(Input::Cancel, None);
+}
+
+#[test]
+fn a_410_disables_the_endpoint_and_nothing_else_does() {
+    let disables = |input| commit(in_flight(EARLIER), input).disables_endpoint;
+    assert!(disables(finished(3, answered(410))));
+    for outcome in [answered(200), answered(404), answered(503), failed(Failure::Blocked)] {
+        assert!(!disables(finished(3, outcome)), "{outcome}");
+    }
+    for input in [Input::LeaseExpired, Input::OwnerLost, Input::Cancel] {
+        assert!(!disables(input), "{input:?}");
+    }
+    assert!(!commit(scheduled(NOW), Input::Admitted).disables_endpoint);
 }
 
 #[test]
@@ -263,7 +276,7 @@ fn a_failing_endpoint_is_tried_at_exactly_the_times_of_the_schedule() {
         "0s 5s 5m5s 35m5s 2h35m5s 7h35m5s 17h35m5s 31h35m5s 51h35m5s 75h35m5s"
     );
     assert_eq!(life.delivery.phase, dead(life.now, DeadReason::Exhausted));
-    assert_eq!(life.notices, [Notice { reason: DeadReason::Exhausted, disables_endpoint: false }]);
+    assert_eq!(life.notices, [Notice { reason: DeadReason::Exhausted }]);
 }
 
 #[test]
@@ -303,9 +316,43 @@ fn of_two_steps_from_the_same_state_only_the_first_is_accepted() {
 #[test]
 fn a_step_is_not_accepted_onto_another_delivery() {
     let stored = given(scheduled(NOW));
-    let other = Delivery { id: DeliveryId::new("dlv_2").unwrap(), ..stored.clone() };
+    let other = Delivery { id: DeliveryId::new("msg_1~ep_2").unwrap(), ..stored.clone() };
     let step = stored.handle(ctx(&Policy::default()), Input::Admitted).expect("it is due");
     assert!(matches!(step.onto(&other), Err(Rejected::Stale { .. })));
+}
+
+#[test]
+fn after_the_last_version_comes_the_first() {
+    let policy = Policy::default();
+    let stored = Delivery { version: u64::MAX, ..given(scheduled(NOW)) };
+    let step = stored.handle(ctx(&policy), Input::Admitted).expect("it is due");
+    let cancelled = stored.handle(ctx(&policy), Input::Cancel).expect("it waits");
+    let stored = step.onto(&stored).expect("nothing came between").delivery;
+    assert_eq!(stored.version, 0);
+    let stale = Rejected::Stale { expected: u64::MAX, stored: 0 };
+    assert_eq!(cancelled.onto(&stored), Err(stale));
+}
+
+fn check_json(phase: Phase, expected: &str) {
+    assert_eq!(serde_json::to_string(&phase).expect("it can be written"), expected);
+    let back: Phase = serde_json::from_str(expected).expect("it can be read back");
+    assert_eq!(back, phase);
+}
+
+#[test]
+fn a_phase_is_told_in_json_by_its_name_and_its_origin_by_who_asked() {
+    check_json(scheduled(at(5)), r#"{"name":"scheduled","due":5,"origin":{"by":"schedule"}}"#);
+    let settled = Settled::Dead { at: at(4), reason: DeadReason::Exhausted };
+    let origin = Origin::Replay { settled };
+    check_json(
+        Phase::InFlight { attempt: 3, started_at: at(5), lease_until: at(6), origin },
+        "{\"name\":\"in_flight\",\"attempt\":3,\"started_at\":5,\"lease_until\":6,\
+         \"origin\":{\"by\":\"replay\",\
+         \"settled\":{\"was\":\"dead\",\"at\":4,\"reason\":\"exhausted\"}}}",
+    );
+    check_json(Phase::Delivered { at: at(5) }, r#"{"name":"delivered","at":5}"#);
+    check_json(dead(at(5), DeadReason::Gone), r#"{"name":"dead","at":5,"reason":"gone"}"#);
+    check_json(Phase::Cancelled { at: at(5) }, r#"{"name":"cancelled","at":5}"#);
 }
 
 #[test]

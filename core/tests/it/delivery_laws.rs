@@ -70,7 +70,7 @@ proptest! {
     ) {
         let ctx = Ctx { now, entropy: 0, policy: &policy };
         if let Ok(step) = delivery.handle(ctx, input) {
-            let id = DeliveryId::new("dlv_other").expect("an id");
+            let id = DeliveryId::new("msg_1~ep_other").expect("an id");
             let other = Delivery { id, ..delivery.clone() };
             prop_assert!(step.clone().onto(&other).is_err());
             let moved_on = Delivery { version: other_version, ..delivery.clone() };
@@ -153,7 +153,7 @@ proptest! {
         prop_assert_eq!(life.delivery.attempts, attempts_max);
         let numbers: Vec<_> = life.records.iter().map(|record| record.attempt).collect();
         prop_assert_eq!(numbers, (1..=attempts_max).collect::<Vec<_>>());
-        prop_assert_eq!(life.notices, [Notice { reason, disables_endpoint: false }]);
+        prop_assert_eq!(life.notices, [Notice { reason }]);
     }
 
     #[test]
@@ -189,6 +189,7 @@ proptest! {
         }
         let told = usize::from(matches!(expected, Phase::Dead { .. }));
         prop_assert_eq!(life.notices.len(), told);
+        prop_assert_eq!(life.disabled, usize::from(last.verdict == Verdict::Gone));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A gate over time: who passes, who waits for what, and when the breaker moves.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use hookproof_core::classify::Signal;
 use hookproof_core::gate::{
@@ -11,7 +12,7 @@ use hookproof_core::time::Timestamp;
 use crate::given::{at, ms};
 
 /// What happens at a gate; the letter names an attempt.
-enum Event {
+pub(crate) enum Event {
     Asks(char),
     Succeeds(char),
     Fails(char),
@@ -20,11 +21,11 @@ enum Event {
 
 use Event::{Asks, Fails, IsRefused, Succeeds};
 
-const LEASE_MS: u64 = 100;
+pub(crate) const LEASE_MS: u64 = 100;
 
 /// What a gate answers to each event, at the given milliseconds. A letter that passes holds a
 /// permit for 100 ms.
-fn check(gate: Gate, rule: &GateRule, events: &[(i64, Event, &str)]) {
+pub(crate) fn check(gate: Gate, rule: &GateRule, events: &[(i64, Event, &str)]) {
     let mut gate = gate;
     let mut permits = BTreeMap::new();
     for (index, (now, event, expected)) in events.iter().enumerate() {
@@ -71,16 +72,16 @@ fn report(
 }
 
 /// Opens at `failures_in_a_row`, pauses 10 ms, 20 ms, then 30 ms.
-fn rule(concurrency_max: u32, failures_in_a_row: u32) -> GateRule {
+pub(crate) fn rule(concurrency_max: u32, failures_in_a_row: u32) -> GateRule {
     let breaker = BreakerRule { failures_in_a_row, pause: ms(10), pause_max: ms(30) };
     GateRule { concurrency_max, breaker: Some(breaker) }
 }
 
-fn open(until: i64) -> Gate {
+pub(crate) fn open(until: i64) -> Gate {
     Gate::restored(Breaker::Open { until: at(until), pause: ms(10) })
 }
 
-fn half_open() -> Gate {
+pub(crate) fn half_open() -> Gate {
     Gate::restored(Breaker::HalfOpen { probe: None, pause: ms(10) })
 }
 
@@ -178,15 +179,42 @@ fn refusals_alone_never_open_the_breaker() {
 }
 
 #[test]
-fn without_a_breaker_nothing_ever_pauses() {
-    let rule = GateRule { concurrency_max: 1, breaker: None };
-    let mut gate = Gate::default();
-    for now in 0..1_000 {
-        let Admission::Go(permit) = gate.admit(&rule, at(now), ms(LEASE_MS)) else {
-            unreachable!("there is no breaker and the permit is back");
-        };
-        assert_eq!(gate.record(&rule, at(now), permit, Signal::Failure), None);
+fn only_a_failure_opens_the_breaker_however_many_were_counted_before() {
+    for failures in [3, 4, u32::MAX] {
+        let counted = || Gate::restored(Breaker::Closed { failures });
+        let asked = || (0, Asks('a'), "go");
+        check(counted(), &rule(9, 3), &[asked(), (1, IsRefused('a'), "-"), (2, Asks('b'), "go")]);
+        check(counted(), &rule(9, 3), &[asked(), (1, Fails('a'), "opened until 11")]);
+        check(
+            counted(),
+            &rule(9, 3),
+            &[asked(), (1, Succeeds('a'), "-"), (2, Asks('b'), "go"), (3, Fails('b'), "-")],
+        );
     }
+}
+
+/// Whether a type can be copied: an inherent function goes before that of a trait.
+struct Copies<T>(PhantomData<T>);
+
+impl<T: Clone> Copies<T> {
+    fn can(&self) -> bool {
+        true
+    }
+}
+
+trait Otherwise {
+    fn can(&self) -> bool {
+        false
+    }
+}
+
+impl<T> Otherwise for Copies<T> {}
+
+#[test]
+fn a_permit_cannot_be_copied_so_that_no_attempt_is_counted_twice() {
+    assert!(Copies::<DeferReason>(PhantomData).can());
+    assert!(!Copies::<Permit>(PhantomData).can());
+    assert!(!Copies::<Admission>(PhantomData).can());
 }
 
 #[test]

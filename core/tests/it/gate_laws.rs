@@ -32,6 +32,8 @@ struct Reference {
     failures_in_a_row: usize,
     pause: i64,
     pause_max: i64,
+    /// Whether the breaker is switched off.
+    is_off: bool,
     history: Vec<Happened>,
 }
 
@@ -53,20 +55,23 @@ impl Reference {
         self.history.iter().any(is_it)
     }
 
-    /// The deadlines of what is out at `now`, and whether each is the probe.
+    /// The deadlines of what is out at `now`, and whether each is the probe of this pause.
     fn out(&self, now: i64) -> Vec<(i64, bool)> {
         let passed = self.history.iter().filter_map(|happened| match happened {
-            Happened::Passed { number, until, probe } => Some((*number, *until, *probe)),
+            Happened::Passed { number, until, .. } => Some((*number, *until)),
             _ => None,
         });
         passed
-            .filter(|(number, until, _)| *until > now && !self.is_reported(*number))
-            .map(|(_, until, probe)| (until, probe))
+            .filter(|(number, until)| *until > now && !self.is_reported(*number))
+            .map(|(number, until)| (until, self.is_probe_of_this_pause(number)))
             .collect()
     }
 
     fn ask(&mut self, now: i64, lease: i64) -> Answer {
         self.history.push(Happened::Asked { at: now });
+        if self.is_off {
+            self.history.push(Happened::Closed);
+        }
         let out = self.out(now);
         let pause = self.pause_in_force();
         if let Some((until, _)) = pause.filter(|(until, _)| now < *until) {
@@ -89,6 +94,10 @@ impl Reference {
 
     /// Returns the end of a new pause, or that the breaker closed.
     fn report(&mut self, now: i64, number: usize, signal: Signal) -> Option<Transition> {
+        if self.is_off {
+            self.history.push(Happened::Reported { number, signal: Signal::Neither });
+            return None;
+        }
         let Some((_, pause)) = self.pause_in_force() else {
             self.history.push(Happened::Reported { number, signal });
             let open = signal == Signal::Failure && self.failures() >= self.failures_in_a_row;
@@ -126,12 +135,11 @@ impl Reference {
             .count()
     }
 
-    /// Whether this is a probe that passed after the last pause began, and that nobody asked past
-    /// since its deadline.
+    /// Whether this is a probe of the pause in force, and nobody asked past its deadline since.
     fn is_probe_of_this_pause(&self, wanted: usize) -> bool {
         for (index, happened) in self.history.iter().enumerate().rev() {
             match happened {
-                Happened::Opened { .. } => return false,
+                Happened::Opened { .. } | Happened::Closed => return false,
                 Happened::Passed { number, until, probe } if *number == wanted => {
                     let asked_past =
                         |later: &Happened| matches!(later, Happened::Asked { at } if at >= until);
@@ -147,8 +155,15 @@ impl Reference {
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Ask,
-    Report { which: usize, signal: Signal },
-    Pass { ms: i64 },
+    Report {
+        which: usize,
+        signal: Signal,
+    },
+    Pass {
+        ms: i64,
+    },
+    /// Switches the breaker off or on.
+    Switch,
 }
 
 fn signal() -> impl Strategy<Value = Signal> {
@@ -163,13 +178,13 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn rule() -> impl Strategy<Value = GateRule> {
-    let without =
-        (1..5_u32).prop_map(|concurrency_max| GateRule { concurrency_max, breaker: None });
-    prop_oneof![5 => rule_with_breaker(), 1 => without]
+/// What happens, with the breaker on throughout, or switched now and then.
+fn ops(longest: usize) -> impl Strategy<Value = Vec<Op>> {
+    let switched = prop_oneof![10 => op(), 1 => Just(Op::Switch)];
+    prop_oneof![2 => vec(op(), 0..longest), 1 => vec(switched, 0..longest)]
 }
 
-fn rule_with_breaker() -> impl Strategy<Value = GateRule> {
+fn rule() -> impl Strategy<Value = GateRule> {
     (1..5_u32, 1..5_u32, 1..30_u64, 1..100_u64).prop_map(
         |(concurrency_max, failures_in_a_row, pause, more)| {
             let (pause, pause_max) = (ms(pause), ms(pause.max(more)));
@@ -181,18 +196,20 @@ fn rule_with_breaker() -> impl Strategy<Value = GateRule> {
 
 fn reference_of(rule: &GateRule) -> Reference {
     let number = |span: Millis| i64::try_from(span.get()).expect("it is short");
-    let breaker = rule.breaker.as_ref();
+    let breaker = rule.breaker.as_ref().expect("it is switched on to begin with");
     Reference {
         limit: rule.concurrency_max as usize,
-        failures_in_a_row: breaker.map_or(usize::MAX, |rule| rule.failures_in_a_row as usize),
-        pause: breaker.map_or(1, |rule| number(rule.pause)),
-        pause_max: breaker.map_or(1, |rule| number(rule.pause_max)),
+        failures_in_a_row: breaker.failures_in_a_row as usize,
+        pause: number(breaker.pause),
+        pause_max: number(breaker.pause_max),
+        is_off: false,
         history: Vec::new(),
     }
 }
 
 /// A gate with the permits that are out, and what came of a run.
 struct Run {
+    rule: GateRule,
     gate: Gate,
     now: i64,
     out: Vec<(usize, Permit)>,
@@ -202,15 +219,26 @@ struct Run {
 const LEASE_MS: i64 = 25;
 
 /// Runs a gate and the reference side by side.
-fn run(rule: &GateRule, ops: Vec<Op>) -> Result<Run, TestCaseError> {
-    let mut reference = reference_of(rule);
-    let mut run = Run { gate: Gate::default(), now: 0, out: Vec::new(), passed: 0 };
+fn run(with_breaker: &GateRule, ops: Vec<Op>) -> Result<Run, TestCaseError> {
+    let mut reference = reference_of(with_breaker);
+    let mut run = Run {
+        rule: with_breaker.clone(),
+        gate: Gate::default(),
+        now: 0,
+        out: Vec::new(),
+        passed: 0,
+    };
     for op in ops {
         let now = at(run.now);
         match op {
             Op::Pass { ms } => run.now += ms,
+            Op::Switch => {
+                reference.is_off = !reference.is_off;
+                let on = with_breaker.breaker.clone();
+                run.rule.breaker = if reference.is_off { None } else { on };
+            }
             Op::Ask => {
-                let answer = match run.gate.admit(rule, now, ms(25)) {
+                let answer = match run.gate.admit(&run.rule, now, ms(25)) {
                     Admission::Go(permit) => {
                         prop_assert_eq!(permit.expires, at(run.now + LEASE_MS));
                         let probe = permit.probe;
@@ -228,18 +256,20 @@ fn run(rule: &GateRule, ops: Vec<Op>) -> Result<Run, TestCaseError> {
             Op::Report { .. } if run.out.is_empty() => {}
             Op::Report { which, signal } => {
                 let (number, permit) = run.out.swap_remove(which % run.out.len());
-                let moved = run.gate.record(rule, now, permit, signal);
+                let moved = run.gate.record(&run.rule, now, permit, signal);
                 prop_assert_eq!(moved, reference.report(run.now, number, signal));
             }
         }
         let now = at(run.now);
-        check_room(&run.gate, rule, now)?;
+        check_room(&run.gate, &run.rule, now)?;
         prop_assert_eq!(run.gate.in_flight(now), reference.out(run.now).len());
         let closed = matches!(run.gate.breaker(), Breaker::Closed { .. });
         prop_assert_eq!(closed, reference.pause_in_force().is_none());
         let out = || run.out.iter().filter(|(_, permit)| permit.expires > now);
-        prop_assert!(out().count() <= rule.concurrency_max as usize);
-        prop_assert!(out().filter(|(_, permit)| permit.probe).count() <= 1);
+        prop_assert!(out().count() <= run.rule.concurrency_max as usize);
+        let of_this_pause =
+            |(number, _): &&(usize, Permit)| reference.is_probe_of_this_pause(*number);
+        prop_assert!(out().filter(of_this_pause).count() <= 1);
     }
     Ok(run)
 }
@@ -272,16 +302,17 @@ proptest! {
     #![proptest_config(laws())]
 
     #[test]
-    fn a_gate_answers_as_its_history_says(rule in rule(), ops in vec(op(), 0..150)) {
+    fn a_gate_answers_as_its_history_says(rule in rule(), ops in ops(150)) {
         run(&rule, ops)?;
     }
 
     #[test]
-    fn no_place_is_lost_for_good(rule in rule(), ops in vec(op(), 0..60)) {
+    fn no_place_is_lost_for_good(rule in rule(), ops in ops(60)) {
         let mut run = run(&rule, ops)?;
+        let rule = run.rule;
         // Past every lease and every pause.
         let now = at(run.now + 1_000);
-        if !matches!(run.gate.breaker(), Breaker::Closed { .. }) {
+        if rule.breaker.is_some() && !matches!(run.gate.breaker(), Breaker::Closed { .. }) {
             let mut probes = passing(&mut run.gate, &rule, now);
             prop_assert_eq!(probes.len(), 1, "one probe at a time");
             let probe = probes.remove(0);
@@ -296,7 +327,7 @@ proptest! {
 
     #[test]
     fn however_a_probe_ends_the_next_one_gets_its_turn(
-        rule in rule_with_breaker(),
+        rule in rule(),
         signal in proptest::option::of(signal()),
         after in 0..60_i64,
     ) {
@@ -357,7 +388,7 @@ proptest! {
                     let permit = out.swap_remove(which % out.len());
                     gate.record(rule, now, permit, signal);
                 }
-                Op::Report { .. } | Op::Pass { .. } => {}
+                Op::Report { .. } | Op::Pass { .. } | Op::Switch => {}
             }
             prop_assert!(gate.in_flight(now) <= out.len());
         }
@@ -377,7 +408,7 @@ proptest! {
 }
 
 /// Any stored breaker, with a probe of a process that is gone or without.
-fn breaker() -> impl Strategy<Value = Breaker> {
+pub(crate) fn breaker() -> impl Strategy<Value = Breaker> {
     let probe = prop_oneof![Just("null".to_owned()), (0..4_u64).prop_map(|id| id.to_string())];
     prop_oneof![
         any::<u32>().prop_map(|failures| Breaker::Closed { failures }),

@@ -1,7 +1,11 @@
 //! Identifiers and event types.
 
+use std::collections::BTreeSet;
+
 use hookproof_core::event::{EVENT_TYPE_BYTES_MAX, EventType};
-use hookproof_core::id::{DeliveryId, EndpointId, EventId, ID_BYTES_MAX, IdError, SourceId};
+use hookproof_core::id::{
+    DELIVERY_ID_BYTES_MAX, DeliveryId, EndpointId, EventId, ID_BYTES_MAX, IdError, SourceId,
+};
 use proptest::prelude::*;
 
 use crate::given::{check_round_trip, laws};
@@ -9,16 +13,15 @@ use crate::given::{check_round_trip, laws};
 fn check(text: &str, expected: Result<(), IdError>) {
     assert_eq!(EventId::new(text).map(|_| ()), expected, "event {text:?}");
     assert_eq!(EndpointId::new(text).map(|_| ()), expected, "endpoint {text:?}");
-    assert_eq!(DeliveryId::new(text).map(|_| ()), expected, "delivery {text:?}");
     assert_eq!(SourceId::new(text).map(|_| ()), expected, "source {text:?}");
 }
 
 #[test]
-fn an_identifier_holds_letters_digits_and_four_marks() {
+fn an_identifier_holds_letters_digits_and_three_marks() {
     check("msg_2KWPBgLlAfxdpx2AI54pPJ85f4W", Ok(()));
     check("0", Ok(()));
-    check("_-:~", Ok(()));
-    check("urn:uuid:0f4f~Z", Ok(()));
+    check("_-:", Ok(()));
+    check("urn:uuid:0f4f-Z", Ok(()));
 }
 
 #[test]
@@ -29,14 +32,15 @@ fn an_identifier_without_a_character_is_refused() {
 #[test]
 fn an_identifier_has_at_most_128_bytes() {
     check(&"x".repeat(ID_BYTES_MAX), Ok(()));
-    check(&"x".repeat(ID_BYTES_MAX + 1), Err(IdError::TooLong));
+    check(&"x".repeat(ID_BYTES_MAX + 1), Err(IdError::TooLong(128)));
     assert_eq!(ID_BYTES_MAX, 128);
 }
 
 #[test]
-fn any_other_character_is_refused_the_full_stop_above_all() {
-    for text in ["msg.1", ".", "a b", " a", "a\n", "a/b", "a,b", "a\0", "é", "a=", "a+b", "a%20b"]
-    {
+fn any_other_character_is_refused_the_full_stop_and_the_tilde_above_all() {
+    let stops = ["msg.1", ".", "a~b", "~", "a~", "~b"];
+    let others = ["a b", " a", "a\n", "a/b", "a,b", "a\0", "é", "a=", "a+b", "a%20b"];
+    for text in stops.into_iter().chain(others) {
         check(text, Err(IdError::ForbiddenCharacter));
     }
 }
@@ -44,10 +48,10 @@ fn any_other_character_is_refused_the_full_stop_above_all() {
 #[test]
 fn an_identifier_error_says_what_is_allowed() {
     assert_eq!(IdError::Empty.to_string(), "an identifier may not be empty");
-    assert_eq!(IdError::TooLong.to_string(), "an identifier may have at most 128 bytes");
+    assert_eq!(IdError::TooLong(128).to_string(), "an identifier may have at most 128 bytes");
     assert_eq!(
         IdError::ForbiddenCharacter.to_string(),
-        "an identifier may hold only letters, digits, `_`, `-`, `:` and `~` \
+        "an identifier may hold only letters, digits, `_`, `-` and `:` \
          (a `.` would blur the signed boundary between id and timestamp)"
     );
 }
@@ -66,11 +70,64 @@ fn a_fresh_identifier_shows_what_it_names_and_all_its_bits() {
 fn a_delivery_is_named_after_its_event_and_its_endpoint() {
     let event = EventId::new("msg_1").unwrap();
     let endpoint = EndpointId::new("ep_1").unwrap();
-    assert_eq!(DeliveryId::of(&event, &endpoint).unwrap().as_str(), "msg_1~ep_1");
-    let event = EventId::new("x".repeat(124)).unwrap();
-    assert_eq!(DeliveryId::of(&event, &endpoint), Err(IdError::TooLong));
-    let event = EventId::new("x".repeat(123)).unwrap();
-    assert!(DeliveryId::of(&event, &endpoint).is_ok(), "128 bytes in all");
+    assert_eq!(DeliveryId::of(&event, &endpoint).as_str(), "msg_1~ep_1");
+    let longest = "x".repeat(ID_BYTES_MAX);
+    let event = EventId::new(longest.as_str()).unwrap();
+    let endpoint = EndpointId::new(longest.as_str()).unwrap();
+    let id = DeliveryId::of(&event, &endpoint);
+    assert_eq!(id.as_str(), format!("{longest}~{longest}"));
+    assert_eq!((id.as_str().len(), DELIVERY_ID_BYTES_MAX), (257, 257));
+    assert_eq!(DeliveryId::new(id.as_str()), Ok(id));
+}
+
+fn check_delivery(text: &str, expected: Result<(), IdError>) {
+    assert_eq!(DeliveryId::new(text).map(|_| ()), expected, "delivery {text:?}");
+}
+
+#[test]
+fn a_delivery_identifier_is_an_event_and_an_endpoint_with_one_tilde_between() {
+    check_delivery("msg_1~ep_1", Ok(()));
+    check_delivery("a~b", Ok(()));
+    check_delivery(":_-~-_:", Ok(()));
+    for text in ["msg_1", ""] {
+        check_delivery(text, Err(IdError::NoDelivery));
+    }
+    for text in ["a~b~c", "a~~b", "a~b~", "a.b~c", "a~b.c", "a b~c", "a~é", "a~b\n"] {
+        check_delivery(text, Err(IdError::ForbiddenCharacter));
+    }
+    for text in ["~ep_1", "msg_1~", "~"] {
+        check_delivery(text, Err(IdError::Empty));
+    }
+}
+
+#[test]
+fn neither_part_of_a_delivery_identifier_may_be_too_long() {
+    let (longest, longer) = ("x".repeat(ID_BYTES_MAX), "x".repeat(ID_BYTES_MAX + 1));
+    check_delivery(&format!("{longest}~{longest}"), Ok(()));
+    check_delivery(&format!("{longer}~b"), Err(IdError::TooLong(128)));
+    check_delivery(&format!("a~{longer}"), Err(IdError::TooLong(128)));
+    check_delivery(&format!("{longer}~{longest}"), Err(IdError::TooLong(257)));
+    let told = DeliveryId::new("é".repeat(10_000)).unwrap_err().to_string();
+    assert_eq!(told, "an identifier may have at most 257 bytes");
+}
+
+#[test]
+fn no_two_deliveries_of_different_events_or_endpoints_are_named_alike() {
+    // Every text of up to four such characters, of which some are identifiers.
+    let mut texts = vec![String::new()];
+    for length in 0..4 {
+        let shorter: Vec<_> = texts.iter().filter(|text| text.len() == length).cloned().collect();
+        for end in ["a", "~", ":"] {
+            texts.extend(shorter.iter().map(|text| format!("{text}{end}")));
+        }
+    }
+    let events: Vec<_> = texts.iter().filter_map(|text| EventId::new(text.as_str()).ok()).collect();
+    let endpoints: Vec<_> =
+        texts.iter().filter_map(|text| EndpointId::new(text.as_str()).ok()).collect();
+    let of = |event| endpoints.iter().map(move |endpoint| DeliveryId::of(event, endpoint));
+    let names: BTreeSet<_> = events.iter().flat_map(of).collect();
+    assert_eq!(names.len(), events.len() * endpoints.len());
+    assert_eq!((texts.len(), events.len()), (121, 30));
 }
 
 #[test]
@@ -147,7 +204,7 @@ proptest! {
         prop_assert_eq!(EventId::new(id.as_str()), Ok(id.clone()));
         check_round_trip(&id)?;
         check_round_trip(&EndpointId::from_entropy(bits))?;
-        check_round_trip(&DeliveryId::of(&id, &EndpointId::from_entropy(bits)).unwrap())?;
+        check_round_trip(&DeliveryId::of(&id, &EndpointId::from_entropy(bits)))?;
         check_round_trip(&SourceId::new(id.as_str()).unwrap())?;
     }
 
@@ -171,10 +228,36 @@ proptest! {
             DeliveryId::of(&EventId::from_entropy(event), &EndpointId::from_entropy(endpoint))
         };
         let first = of(events[0], endpoints[0]);
-        prop_assert!(first.is_ok());
         prop_assert_eq!(&of(events[0], endpoints[0]), &first);
         prop_assert_eq!(of(events[1], endpoints[0]) == first, events[0] == events[1]);
         prop_assert_eq!(of(events[0], endpoints[1]) == first, endpoints[0] == endpoints[1]);
+    }
+
+    #[test]
+    fn a_delivery_tells_its_event_and_its_endpoint_apart(
+        event in "[A-Za-z0-9_:-]{1,128}",
+        endpoint in "[A-Za-z0-9_:-]{1,128}",
+    ) {
+        let event = EventId::new(event).expect("an id");
+        let endpoint = EndpointId::new(endpoint).expect("an id");
+        let id = DeliveryId::of(&event, &endpoint);
+        prop_assert_eq!(id.as_str().split_once('~'), Some((event.as_str(), endpoint.as_str())));
+        prop_assert_eq!(DeliveryId::new(id.as_str()), Ok(id));
+    }
+
+    #[test]
+    fn a_text_names_a_delivery_exactly_if_it_is_an_event_a_tilde_and_an_endpoint(
+        text in prop_oneof!["[a_:~.é]{0,6}", "[a~]{120,140}", "a{120,140}~a{120,140}"],
+    ) {
+        // However it is cut, at most one way leaves two identifiers.
+        let named = text.match_indices('~').filter_map(|(cut, _)| {
+            let event = EventId::new(&text[..cut]).ok()?;
+            let endpoint = EndpointId::new(&text[cut + 1..]).ok()?;
+            Some(DeliveryId::of(&event, &endpoint))
+        });
+        let named: Vec<_> = named.collect();
+        prop_assert!(named.len() <= 1, "{:?}", named);
+        prop_assert_eq!(DeliveryId::new(text.as_str()).ok(), named.into_iter().next());
     }
 
     #[test]
@@ -182,7 +265,7 @@ proptest! {
         for text in [text, close] {
             if let Ok(id) = EventId::new(text.clone()) {
                 prop_assert_eq!(id.as_str(), &text);
-                prop_assert!(!text.is_empty() && !text.contains('.'));
+                prop_assert!(!text.is_empty() && !text.contains(['.', '~']));
             }
             if let Ok(event_type) = EventType::new(text.clone()) {
                 prop_assert_eq!(event_type.as_str(), &text);

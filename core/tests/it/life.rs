@@ -4,7 +4,7 @@
 use hookproof_core::classify::Verdict;
 use hookproof_core::delivery::{
     AttemptRecord, Committed, Ctx, Delivery, Effect, Input, Notice, Origin, Phase, Rejected,
-    WakeReason,
+    Settled, WakeReason,
 };
 use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
@@ -55,6 +55,8 @@ pub(crate) struct Life {
     pub(crate) delivery: Delivery,
     pub(crate) records: Vec<AttemptRecord>,
     pub(crate) notices: Vec<Notice>,
+    /// Steps that disabled the endpoint.
+    pub(crate) disabled: usize,
     /// Claims that the schedule asked for.
     pub(crate) scheduled_claims: u32,
 }
@@ -70,6 +72,7 @@ impl Life {
             delivery,
             records: Vec::new(),
             notices: Vec::new(),
+            disabled: 0,
             scheduled_claims: 0,
         }
     }
@@ -93,6 +96,7 @@ impl Life {
         self.delivery = committed.delivery.clone();
         self.records.extend(committed.record);
         self.notices.extend(committed.notice);
+        self.disabled += usize::from(committed.disables_endpoint);
         Ok(committed)
     }
 
@@ -134,7 +138,7 @@ pub(crate) fn is_final(phase: Phase) -> bool {
 /// What holds of each accepted step, from whatever state.
 pub(crate) fn check_step(before: &Delivery, ctx: Ctx<'_>, input: Input, step: &Committed) {
     let after = &step.delivery;
-    assert_eq!(after.version, before.version + 1, "the version grows by one");
+    assert_eq!(after.version, before.version.wrapping_add(1), "the version grows by one");
     assert_eq!(
         (&after.id, &after.event_id, &after.endpoint_id, after.created_at),
         (&before.id, &before.event_id, &before.endpoint_id, before.created_at),
@@ -161,7 +165,26 @@ pub(crate) fn check_step(before: &Delivery, ctx: Ctx<'_>, input: Input, step: &C
         _ => assert_eq!(step.record, None, "no attempt ended"),
     }
 
+    let gone = step.record.is_some_and(|record| record.verdict == Verdict::Gone);
+    assert_eq!(step.disables_endpoint, gone, "a 410 disables the endpoint, and nothing else does");
+    let newly_dead = match after.phase {
+        Phase::Dead { reason, .. } if !was_dead(before.phase) => Some(Notice { reason }),
+        _ => None,
+    };
+    assert_eq!(step.notice, newly_dead, "the owner is told of each death once");
+
     check_effects(ctx, input, step);
+}
+
+/// Whether a delivery is dead, but for a replay of it that goes on.
+fn was_dead(phase: Phase) -> bool {
+    match phase {
+        Phase::Scheduled { origin, .. } | Phase::InFlight { origin, .. } => {
+            matches!(origin, Origin::Replay { settled: Settled::Dead { .. } })
+        }
+        Phase::Dead { .. } => true,
+        Phase::Delivered { .. } | Phase::Cancelled { .. } => false,
+    }
 }
 
 fn check_effects(ctx: Ctx<'_>, input: Input, step: &Committed) {
@@ -180,9 +203,8 @@ fn check_effects(ctx: Ctx<'_>, input: Input, step: &Committed) {
         }
         Phase::Delivered { .. } | Phase::Dead { .. } | Phase::Cancelled { .. } => {}
     }
-    if let Some(notice) = step.notice {
-        let record = step.record.expect("only an attempt's end kills");
-        assert_eq!(notice.disables_endpoint, record.verdict == Verdict::Gone);
+    if step.notice.is_some() {
+        assert!(step.record.is_some(), "only an attempt's end kills");
         expected.push(Effect::NoticePending);
     }
     assert_eq!(step.effects, expected, "after {input:?}");

@@ -52,7 +52,8 @@ fn a_breaker_that_cannot_work_is_named() {
     check(
         |policy| breaker(policy).failures_in_a_row = 0,
         "gate.breaker.failures_in_a_row",
-        "`gate.breaker.failures_in_a_row` is 0; give at least 1, or leave it out",
+        "`gate.breaker.failures_in_a_row` is 0; give at least 1, or switch the breaker off with \
+         `breaker = \"off\"`",
     );
     check(
         |policy| breaker(policy).pause = Millis::ZERO,
@@ -157,6 +158,41 @@ fn what_a_policy_leaves_out_is_the_default() {
 }
 
 #[test]
+fn a_breaker_that_is_off_is_written_as_a_word() {
+    let off = GateRule { breaker: None, ..GateRule::default() };
+    assert_eq!(serde_json::to_string(&off).unwrap(), r#"{"concurrency_max":10,"breaker":"off"}"#);
+    // From a text that is escaped, from a reader and from a tree, the word arrives in other ways.
+    let texts = [r#"{"breaker": "off"}"#, r#"{"breaker": "\u006fff"}"#];
+    for text in texts {
+        assert_eq!(serde_json::from_str::<GateRule>(text).unwrap(), off, "{text}");
+        assert_eq!(serde_json::from_reader::<_, GateRule>(text.as_bytes()).unwrap(), off);
+        let tree: serde_json::Value = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::from_value::<GateRule>(tree).unwrap(), off);
+    }
+    let on = serde_json::from_value::<GateRule>(serde_json::json!({ "breaker": {} })).unwrap();
+    assert_eq!(on, GateRule::default());
+}
+
+fn check_breaker_error(breaker: &str, expected: &str) {
+    let text = format!(r#"{{"gate": {{"breaker": {breaker}}}}}"#);
+    let error = serde_json::from_str::<Policy>(&text).expect_err(expected).to_string();
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn what_is_neither_a_breaker_nor_the_word_off_is_refused_with_both() {
+    let expected = r#"expected the settings of a breaker, or "off" at"#;
+    for word in ["Off", "on", "none", "off ", ""] {
+        let told = format!("invalid value: string \"{word}\", {expected}");
+        check_breaker_error(&format!("\"{word}\""), &told);
+    }
+    check_breaker_error("null", &format!("invalid type: null, {expected}"));
+    check_breaker_error("false", &format!("invalid type: boolean `false`, {expected}"));
+    check_breaker_error("[]", &format!("invalid type: sequence, {expected}"));
+    check_breaker_error(r#"{"pauze": "5s"}"#, "unknown field `pauze`, expected one of");
+}
+
+#[test]
 fn a_misspelt_setting_is_refused() {
     for text in [
         r#"{"total_timout": "30s"}"#,
@@ -170,6 +206,16 @@ fn a_misspelt_setting_is_refused() {
     }
 }
 
+fn holds_null(tree: &serde_json::Value) -> bool {
+    use serde_json::Value::{Array, Bool, Null, Number, Object, String};
+    match tree {
+        Null => true,
+        Bool(_) | Number(_) | String(_) => false,
+        Array(items) => items.iter().any(holds_null),
+        Object(fields) => fields.values().any(holds_null),
+    }
+}
+
 proptest! {
     #![proptest_config(laws())]
 
@@ -177,6 +223,14 @@ proptest! {
     fn any_valid_policy_comes_back_from_json(policy in policy()) {
         prop_assert_eq!(policy.validate(), Ok(()));
         check_round_trip(&policy)?;
+    }
+
+    #[test]
+    fn any_policy_can_be_written_without_a_null_which_toml_has_not(policy in policy()) {
+        let tree = serde_json::to_value(&policy).expect("it can be written");
+        prop_assert!(!holds_null(&tree), "{}", tree);
+        let back: Policy = serde_json::from_value(tree).expect("it can be read back");
+        prop_assert_eq!(back, policy);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use hookproof_core::time::Timestamp;
 use proptest::prelude::*;
 
 use crate::given::{
-    answered, delivery_in, failed, final_phase, laws, ms, policy, policy_with, setback_told,
-    settled, short_schedule, timestamp,
+    answered, delivery_in, failed, final_phase, laws, ms, policy, policy_with, setback, settled,
+    short_schedule, timestamp,
 };
 use crate::life::{End, Life, end, setback_end};
 
@@ -24,6 +24,16 @@ fn scheduled(due: Timestamp) -> Phase {
 
 fn dead(at: Timestamp, reason: DeadReason) -> Phase {
     Phase::Dead { at, reason }
+}
+
+fn finals() -> [Phase; 5] {
+    [
+        Phase::Delivered { at: EARLIER },
+        dead(EARLIER, DeadReason::Exhausted),
+        dead(EARLIER, DeadReason::Refused),
+        dead(EARLIER, DeadReason::Gone),
+        Phase::Cancelled { at: EARLIER },
+    ]
 }
 
 fn life_in(phase: Phase) -> Life {
@@ -65,15 +75,7 @@ fn a_replay_of_what_was_delivered_keeps_the_first_time() {
 
 #[test]
 fn a_replay_that_fails_leaves_the_delivery_as_it_was() {
-    let befores = [
-        scheduled(EARLIER),
-        scheduled(LATER),
-        dead(EARLIER, DeadReason::Exhausted),
-        dead(EARLIER, DeadReason::Refused),
-        dead(EARLIER, DeadReason::Gone),
-        Phase::Cancelled { at: EARLIER },
-    ];
-    for before in befores {
+    for before in [scheduled(EARLIER), scheduled(LATER)].into_iter().chain(finals()) {
         for outcome in [answered(503), answered(404), answered(302), failed(Failure::Blocked)] {
             check(before, outcome, before);
         }
@@ -86,12 +88,24 @@ fn a_410_to_a_replay_ends_a_delivery_that_was_still_waiting() {
     let mut life = life_in(scheduled(LATER));
     life.step(Input::Replay, 0).expect("it can be replayed");
     life.attempt((End::With(answered(410)), 0));
-    assert_eq!(life.notices, [Notice { reason: DeadReason::Gone, disables_endpoint: true }]);
+    assert_eq!(life.notices, [Notice { reason: DeadReason::Gone }]);
+    assert_eq!(life.disabled, 1);
+}
+
+#[test]
+fn a_410_to_a_replay_of_what_was_settled_disables_the_endpoint_and_changes_nothing_else() {
+    for before in finals() {
+        let mut life = life_in(before);
+        life.step(Input::Replay, 0).expect("it can be replayed");
+        life.attempt((End::With(answered(410)), 0));
+        assert_eq!(life.delivery.phase, before);
+        assert_eq!((life.notices.len(), life.disabled), (0, 1), "{before:?}");
+    }
 }
 
 #[test]
 fn the_owner_is_not_told_again_when_the_replay_of_a_dead_delivery_fails() {
-    for outcome in [answered(503), answered(404), failed(Failure::Blocked)] {
+    for outcome in [answered(503), answered(404), answered(410), failed(Failure::Blocked)] {
         let mut life = life_in(dead(EARLIER, DeadReason::Exhausted));
         life.step(Input::Replay, 0).expect("it can be replayed");
         life.attempt((End::With(outcome), 0));
@@ -99,19 +113,50 @@ fn the_owner_is_not_told_again_when_the_replay_of_a_dead_delivery_fails() {
     }
 }
 
+const UNKNOWN: [End; 3] = [End::LeaseExpired, End::OwnerLost, End::With(Outcome::Unknown)];
+
 #[test]
-fn a_replay_whose_process_ended_is_made_again_at_once() {
-    for end in [End::LeaseExpired, End::OwnerLost, End::With(Outcome::Unknown)] {
-        let mut life = life_in(dead(EARLIER, DeadReason::Exhausted));
-        let settled = Settled::Dead { at: EARLIER, reason: DeadReason::Exhausted };
-        life.step(Input::Replay, 0).expect("it can be replayed");
-        life.attempt((end, 0));
-        let origin = Origin::Replay { settled };
-        assert_eq!(life.delivery.phase, Phase::Scheduled { due: life.now, origin }, "{end:?}");
-        life.attempt((End::With(answered(503)), 0));
-        assert_eq!(life.delivery.phase, dead(EARLIER, DeadReason::Exhausted), "{end:?}");
-        assert_eq!(life.delivery.attempts, 5);
+fn a_replay_whose_process_ended_leaves_the_delivery_as_it_was_and_is_not_repeated() {
+    for before in [scheduled(EARLIER), scheduled(LATER)].into_iter().chain(finals()) {
+        for end in UNKNOWN {
+            let mut life = life_in(before);
+            life.step(Input::Replay, 0).expect("it can be replayed");
+            let step = life.attempt((end, 0));
+            assert_eq!(life.delivery.phase, before, "{end:?}");
+            assert_eq!((life.delivery.attempts, life.delivery.scheduled_attempts), (4, 2));
+            let record = step.record.expect("the history says so");
+            assert_eq!((record.attempt, record.outcome), (4, Outcome::Unknown), "{end:?}");
+        }
     }
+}
+
+fn check_cancel(before: Phase, after: Phase) {
+    let mut waiting = life_in(before);
+    waiting.step(Input::Replay, 0).expect("it can be replayed");
+    let mut under_way = life_in(before);
+    under_way.step(Input::Replay, 0).expect("it can be replayed");
+    under_way.step(Input::Admitted, 0).expect("it is due at once");
+    for life in [&mut waiting, &mut under_way] {
+        life.step(Input::Cancel, 0).expect("it can be cancelled");
+        assert_eq!(life.delivery.phase, after, "a cancelled replay of {before:?}");
+        assert_eq!((life.notices.len(), life.disabled), (0, 0));
+    }
+    assert_eq!(waiting.records, []);
+    let outcomes: Vec<_> = under_way.records.iter().map(|record| record.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Unknown]);
+}
+
+#[test]
+fn to_cancel_a_replay_of_what_was_settled_withdraws_only_the_replay() {
+    for before in finals() {
+        check_cancel(before, before);
+    }
+}
+
+#[test]
+fn to_cancel_a_replay_of_a_waiting_delivery_cancels_the_delivery() {
+    check_cancel(scheduled(EARLIER), Phase::Cancelled { at: NOW });
+    check_cancel(scheduled(LATER), Phase::Cancelled { at: NOW });
 }
 
 #[test]
@@ -150,7 +195,7 @@ proptest! {
     #[test]
     fn a_replay_that_meets_a_setback_changes_neither_state_nor_schedule(
         settled in settled(),
-        outcome in setback_told(),
+        outcome in setback(),
         policy in policy(),
         now in timestamp(),
         entropy in any::<u64>(),
@@ -189,9 +234,8 @@ proptest! {
         prop_assert_eq!(life.delivery.phase, dead(at, reason));
         prop_assert_eq!(life.scheduled_claims, attempts_max);
         prop_assert_eq!(life.delivery.scheduled_attempts, attempts_max);
-        prop_assert!(life.delivery.attempts >= attempts_max);
-        prop_assert!(replays_asked > 0 || life.delivery.attempts == attempts_max);
-        prop_assert_eq!(life.notices, [Notice { reason, disables_endpoint: false }]);
+        prop_assert_eq!(life.delivery.attempts, attempts_max + replays_asked, "one for each");
+        prop_assert_eq!(life.notices, [Notice { reason }]);
     }
 
     #[test]
@@ -201,30 +245,49 @@ proptest! {
     ) {
         let mut life = Life::new(policy);
         life.attempt_until_final((End::With(answered(503)), 0));
-        let is_410 = |end: End| matches!(end.outcome(), Outcome::Answered { status: 410, .. });
-        for end in ends.into_iter().filter(|(end, _)| !is_410(*end)) {
+        let is_410 = |end: &End| matches!(end.outcome(), Outcome::Answered { status: 410, .. });
+        let gone = ends.iter().filter(|(end, _)| is_410(end)).count();
+        for end in ends {
             life.step(Input::Replay, 0).expect("it can be replayed");
             life.attempt(end);
         }
         prop_assert_eq!(life.notices.len(), 1);
+        prop_assert_eq!(life.disabled, gone);
     }
 
     #[test]
-    fn a_replay_of_a_final_state_ends_in_that_state_or_delivered(
+    fn a_replay_of_a_final_state_is_one_attempt_and_ends_in_that_state_or_delivered(
         before in final_phase(),
-        ends in proptest::collection::vec(end(), 0..5),
+        (end, entropy) in end(),
         policy in policy(),
     ) {
         let mut life = life_in(before);
         life.policy = policy;
         life.step(Input::Replay, 0).expect("it can be replayed");
-        for end in ends {
-            if !life.is_final() {
-                life.attempt(end);
-            }
-        }
-        life.attempt_until_final((End::With(answered(503)), 0));
+        life.attempt((end, entropy));
         let delivered = matches!(life.delivery.phase, Phase::Delivered { .. });
         prop_assert!(delivered || life.delivery.phase == before);
+        prop_assert_eq!(life.delivery.attempts, 4);
+    }
+
+    #[test]
+    fn a_cancelled_replay_leaves_what_was_settled_and_ends_what_was_waiting(
+        settled in settled(),
+        under_way in any::<bool>(),
+        now in timestamp(),
+    ) {
+        let mut life = life_in(phase_of(settled));
+        life.now = now;
+        life.step(Input::Replay, 0).expect("it can be replayed");
+        if under_way {
+            life.step(Input::Admitted, 0).expect("it is due at once");
+        }
+        life.step(Input::Cancel, 0).expect("it can be cancelled");
+        let expected = match settled {
+            Settled::Scheduled { .. } => Phase::Cancelled { at: now },
+            _ => phase_of(settled),
+        };
+        prop_assert_eq!(life.delivery.phase, expected);
+        prop_assert_eq!(life.records.len(), usize::from(under_way));
     }
 }

@@ -1,7 +1,7 @@
 //! Signing and verifying by Standard Webhooks.
 
 use hookproof_core::secret::{Secret, Secrets};
-use hookproof_core::signature::{Signed, TOLERANCE, VerifyError, sign, verify};
+use hookproof_core::signature::{Signed, TOKENS_MAX, TOLERANCE, VerifyError, sign, verify};
 use hookproof_core::time::{Millis, Timestamp};
 
 use crate::given::{at, ms};
@@ -83,6 +83,28 @@ fn one_good_token_is_enough_wherever_it_stands() {
     check(&format!("{BY_OTHER} {BY_NEW}"), Ok(()));
     check(&format!("{BY_OTHER} {BY_OLD} {BY_NEW}"), Ok(()));
     check(&format!("  {BY_NEW}  "), Ok(()));
+}
+
+/// That the good token counts as number 32 of those like `other`, and as number 33 not.
+fn check_tokens_max(others: &str, at_33: Result<(), VerifyError>) {
+    check(&format!("{}{BY_NEW}", others.repeat(31)), Ok(()));
+    check(&format!("{}{BY_NEW}", others.repeat(32)), at_33);
+}
+
+#[test]
+fn no_more_than_32_well_formed_tokens_are_compared() {
+    assert_eq!(TOKENS_MAX, 32);
+    check_tokens_max(&format!("{BY_OTHER} "), Err(VerifyError::Mismatch));
+    check_tokens_max(&format!("{BY_OLD} "), Err(VerifyError::Mismatch));
+}
+
+#[test]
+fn a_token_that_is_not_well_formed_does_not_count() {
+    for junk in ["", "junk", "v1,", "v1,AAAA", "v1a,AAAA", "v2,AAAA"] {
+        check_tokens_max(&format!("{junk} "), Ok(()));
+        check(&format!("{}{BY_NEW}", format!("{junk} ").repeat(1_000)), Ok(()));
+        check_tokens_max(&format!("{junk} {BY_OTHER} "), Err(VerifyError::Mismatch));
+    }
 }
 
 #[test]
@@ -171,6 +193,38 @@ fn each_missing_header_is_named() {
 }
 
 #[test]
+fn what_is_signed_cannot_be_split_again_into_another_id_and_time() {
+    // The body as published begins with what reads as a time.
+    let (published, rest) = (&b"1700000100.{}"[..], &b"{}"[..]);
+    let signature = sign(&secrets(&[NEW]), ID, SENT_AT, published);
+    let original = Signed { body: published, ..request(&signature) };
+    check_request(original, Ok(()));
+    let forged_id = format!("{ID}.{SENT_AT}");
+    let forged = Signed {
+        id: Some(forged_id.as_bytes()),
+        timestamp: Some(b"1700000100"),
+        body: rest,
+        ..original
+    };
+    let bytes = |signed: Signed<'_>| {
+        [signed.id.unwrap(), signed.timestamp.unwrap(), signed.body].join(&b'.')
+    };
+    assert_eq!(bytes(original), bytes(forged), "the same bytes are signed");
+    check_request(forged, Err(VerifyError::AmbiguousId));
+}
+
+#[test]
+fn an_id_with_a_full_stop_is_refused_even_if_it_was_signed_so() {
+    for id in ["msg.1", ".", ".msg", "msg.", "a..b"] {
+        let signature = sign(&secrets(&[NEW]), id, SENT_AT, BODY);
+        let signed = Signed { id: Some(id.as_bytes()), ..request(&signature) };
+        check_request(signed, Err(VerifyError::AmbiguousId));
+        let unsigned = Signed { timestamp: None, signature: None, ..signed };
+        check_request(unsigned, Err(VerifyError::AmbiguousId));
+    }
+}
+
+#[test]
 fn a_timestamp_that_is_not_a_plain_number_is_refused() {
     for timestamp in ["", " ", "1e9", "0x6553f100", "12.0", "+1", "-1", "01", "00", "01700000000"] {
         let signed = Signed { timestamp: Some(timestamp.as_bytes()), ..request(BY_NEW) };
@@ -251,6 +305,10 @@ fn the_key_is_the_decoded_secret_not_its_text() {
 fn each_refusal_says_in_the_log_what_is_wrong() {
     let told = |error: VerifyError| error.to_string();
     assert_eq!(told(VerifyError::MissingId), "`webhook-id` is absent, empty or repeated");
+    assert_eq!(
+        told(VerifyError::AmbiguousId),
+        "`webhook-id` holds a full stop, the separator of what is signed"
+    );
     assert_eq!(told(VerifyError::MissingTimestamp), "`webhook-timestamp` is absent or repeated");
     assert_eq!(told(VerifyError::MissingSignature), "`webhook-signature` is absent or repeated");
     assert_eq!(

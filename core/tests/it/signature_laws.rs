@@ -29,7 +29,7 @@ fn seconds() -> impl Strategy<Value = i64> {
 }
 
 /// A request as it arrives, in parts that can be tampered with.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct Request {
     id: Vec<u8>,
     timestamp: Vec<u8>,
@@ -116,6 +116,31 @@ proptest! {
                 flip(part(&mut tampered), bit);
                 prop_assert!(!tampered.is_accepted_by(&secrets), "{:?}", tampered);
                 flip(part(&mut tampered), bit);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_signed_can_be_read_in_one_way_only(
+        secret in secret(),
+        id in "[a0-9_]{1,4}",
+        seconds in 0..100_i64,
+        body in "[0-9.]{0,12}",
+    ) {
+        let secrets = Secrets::one(secret);
+        let request = Request::signed_by(&secrets, &id, seconds, body.as_bytes());
+        let bytes = format!("{id}.{seconds}.{body}");
+        let stops: Vec<_> = bytes.match_indices('.').map(|(index, _)| index).collect();
+        for (nth, first) in stops.iter().enumerate() {
+            for second in &stops[nth + 1..] {
+                let split = Request {
+                    id: bytes[..*first].into(),
+                    timestamp: bytes[first + 1..*second].into(),
+                    body: bytes[second + 1..].into(),
+                    ..request.clone()
+                };
+                let is_original = split == request;
+                prop_assert_eq!(split.is_accepted_by(&secrets), is_original, "{:?}", split);
             }
         }
     }
