@@ -190,7 +190,7 @@ fn endpoint_id() -> EndpointId {
 }
 
 fn delivery_of(event: &EventId) -> DeliveryId {
-    DeliveryId::of(event, &endpoint_id()).expect("an id")
+    DeliveryId::of(event, &endpoint_id())
 }
 
 /// Publishes one event to one endpoint, through the store alone.
