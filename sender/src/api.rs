@@ -25,12 +25,13 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, Path, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use hookproof_runtime::host::Host;
 use hyper::Request;
 use hyper::body::Incoming;
+use hyper::http::request::Parts;
 use tower_service::Service as _;
 
 use crate::Shared;
@@ -38,6 +39,20 @@ use crate::store::Store;
 use problem::Problem;
 
 type Api<H, S> = State<Arc<Shared<H, S>>>;
+
+/// The `{id}` of a path. One that is not text is a problem like any other.
+struct Id(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(id)) => Ok(Self(id)),
+            Err(rejection) => Err(Problem::bad_request(rejection.body_text())),
+        }
+    }
+}
 
 /// The API as the function that [`hookproof_runtime::server::serve`] calls for each request.
 pub(crate) fn service<H: Host, S: Store>(

@@ -53,7 +53,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
 
     /// Dispatches until told to stop, then waits for the attempts under way.
     pub(crate) async fn run(mut self, mut stopped: watch::Receiver<bool>) {
-        self.recover().await;
+        self.recover(&stopped).await;
         while !*stopped.borrow() {
             let wake_at = match self.pass().await {
                 Ok(wake_at) => wake_at,
@@ -82,8 +82,8 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
 
     /// The file is held by one process, so whatever is in flight at the start belongs to a process
     /// that is gone, whatever is left of its lease.
-    async fn recover(&self) {
-        loop {
+    async fn recover(&self, stopped: &watch::Receiver<bool>) {
+        while !*stopped.borrow() {
             match self.settle(Timestamp::MAX, Input::OwnerLost).await {
                 Ok(0) => return,
                 Ok(count) => tracing::info!(count, "attempts of a former process are unknown"),
@@ -249,18 +249,19 @@ impl<H: Host, S: Store> Attempt<H, S> {
         let policy = &shared.config.policy;
         let signal = policy.classification.signal(&made.outcome);
         let endpoint = &delivery.endpoint_id;
-        let (transition, breaker) = {
+        let transition = {
             let mut gates = lock(&gates);
             let gate = gates.entry(endpoint.clone()).or_default();
-            let transition = gate.record(&policy.gate, shared.host.now(), permit, signal);
-            (transition, gate.breaker())
+            gate.record(&policy.gate, shared.host.now(), permit, signal)
         };
         log_transition(endpoint, transition);
-        let beside = Beside { excerpt: made.excerpt, breaker: Some(breaker) };
         let input = Input::Finished { attempt, outcome: made.outcome };
         while shared.host.now() < lease_until {
             let step = delivery.handle(shared.ctx(), input);
-            match shared.write(step, beside.clone()).await {
+            // As it is now: while this one waited, others may have moved it on.
+            let breaker = lock(&gates).get(endpoint).map(Gate::breaker);
+            let beside = Beside { excerpt: made.excerpt.clone(), breaker };
+            match shared.write(step, beside).await {
                 Ok(()) => {
                     shared.host.at(CrashPoint::AttemptRecorded).await;
                     return;

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::store::{
-    Beside, Claimed, DeliveryFilter, DueEndpoint, ListedAttempt, ListedDelivery, PendingNotice,
+    Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
     Publication, Published, Store, Totals,
 };
 
@@ -113,8 +113,8 @@ impl Store for SqliteStore {
         self.database.read(move |c| deliveries::list(c, &filter)).await
     }
 
-    async fn attempts(&self, id: DeliveryId) -> Result<Vec<ListedAttempt>, StoreError> {
-        self.database.read(move |c| deliveries::attempts(c, &id)).await
+    async fn history(&self, id: DeliveryId) -> Result<Option<History>, StoreError> {
+        self.database.read(move |c| deliveries::history(c, &id)).await
     }
 
     async fn totals(&self) -> Result<Totals, StoreError> {

@@ -130,6 +130,16 @@ pub struct ListedAttempt {
     pub excerpt: String,
 }
 
+/// A delivery with all that became of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct History {
+    /// The delivery.
+    #[serde(flatten)]
+    pub listed: ListedDelivery,
+    /// Its attempts, in order.
+    pub history: Vec<ListedAttempt>,
+}
+
 /// How much there is of what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Totals {
@@ -222,17 +232,18 @@ pub trait Store: Clone + Send + Sync + 'static {
         id: DeliveryId,
     ) -> impl Future<Output = Result<Option<ListedDelivery>, StoreError>> + Send;
 
-    /// Deliveries in the order in which they were created.
+    /// Deliveries in the order in which they were created; none if the filter names one to begin
+    /// after that there is not.
     fn deliveries(
         &self,
         filter: DeliveryFilter,
     ) -> impl Future<Output = Result<Vec<ListedDelivery>, StoreError>> + Send;
 
-    /// The attempts of a delivery, in order.
-    fn attempts(
+    /// One delivery with its attempts, in order, as they were at one moment.
+    fn history(
         &self,
         id: DeliveryId,
-    ) -> impl Future<Output = Result<Vec<ListedAttempt>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Option<History>, StoreError>> + Send;
 
     /// How much there is of what.
     fn totals(&self) -> impl Future<Output = Result<Totals, StoreError>> + Send;

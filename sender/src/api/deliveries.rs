@@ -2,18 +2,18 @@
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
 use hookproof_core::delivery::Input;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_runtime::host::Host;
 use hyper::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::Api;
 use super::problem::Problem;
+use super::{Api, Id};
 use crate::Shared;
-use crate::store::{Beside, DeliveryFilter, ListedAttempt, ListedDelivery, Store};
+use crate::store::{Beside, DeliveryFilter, Store};
 
 const LIMIT_DEFAULT: u32 = 100;
 const LIMIT_MAX: u32 = 1000;
@@ -27,13 +27,6 @@ pub(super) struct Parameters {
     phase: Option<String>,
     after: Option<DeliveryId>,
     limit: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct WithAttempts {
-    #[serde(flatten)]
-    listed: ListedDelivery,
-    history: Vec<ListedAttempt>,
 }
 
 pub(super) async fn list<H: Host, S: Store>(
@@ -52,6 +45,11 @@ pub(super) async fn list<H: Host, S: Store>(
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(Problem::bad_request(format!("`limit` must be 1 to {LIMIT_MAX}")));
     }
+    if let Some(after) = &parameters.after
+        && shared.store.delivery(after.clone()).await?.is_none()
+    {
+        return Err(Problem::bad_request(format!("`after`: there is no delivery `{after}`")));
+    }
     let filter = DeliveryFilter {
         event: parameters.event,
         endpoint: parameters.endpoint,
@@ -64,16 +62,15 @@ pub(super) async fn list<H: Host, S: Store>(
 
 pub(super) async fn one<H: Host, S: Store>(
     State(shared): Api<H, S>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Problem> {
-    let listed = find(&shared.store, &id).await?;
-    let history = shared.store.attempts(listed.delivery.id.clone()).await?;
-    Ok(Json(WithAttempts { listed, history }).into_response())
+    let history = shared.store.history(delivery_id(&id)?).await?;
+    Ok(Json(history.ok_or_else(|| missing(&id))?).into_response())
 }
 
 pub(super) async fn replay<H: Host, S: Store>(
     State(shared): Api<H, S>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Problem> {
     let response = change(&shared, &id, Input::Replay).await?;
     shared.due.notify_one();
@@ -82,7 +79,7 @@ pub(super) async fn replay<H: Host, S: Store>(
 
 pub(super) async fn cancel<H: Host, S: Store>(
     State(shared): Api<H, S>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Problem> {
     change(&shared, &id, Input::Cancel).await
 }
@@ -93,10 +90,13 @@ pub(super) async fn totals<H: Host, S: Store>(
     Ok(Json(shared.store.totals().await?).into_response())
 }
 
-async fn find<S: Store>(store: &S, id: &str) -> Result<ListedDelivery, Problem> {
-    let missing = || Problem::not_found(format!("there is no delivery `{}`", id.escape_debug()));
-    let id = DeliveryId::new(id).map_err(|_| missing())?;
-    store.delivery(id).await?.ok_or_else(missing)
+fn missing(id: &str) -> Problem {
+    Problem::not_found(format!("there is no delivery `{}`", id.escape_debug()))
+}
+
+/// What cannot be the id of a delivery is the id of none.
+fn delivery_id(id: &str) -> Result<DeliveryId, Problem> {
+    DeliveryId::new(id).map_err(|_| missing(id))
 }
 
 /// Decides on what is stored and commits; if somebody else was faster, decides again.
@@ -107,7 +107,7 @@ async fn change<H: Host, S: Store>(
 ) -> Result<Response, Problem> {
     const TRIES: usize = 8;
     for _ in 0..TRIES {
-        let listed = find(&shared.store, id).await?;
+        let listed = shared.store.delivery(delivery_id(id)?).await?.ok_or_else(|| missing(id))?;
         let step = listed
             .delivery
             .handle(shared.ctx(), input)

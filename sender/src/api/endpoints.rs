@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::EventType;
@@ -14,8 +14,8 @@ use hookproof_runtime::server::read_body;
 use hyper::{Request, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::Api;
 use super::problem::Problem;
+use super::{Api, Id};
 use crate::store::Store;
 use crate::url::Target;
 
@@ -93,7 +93,7 @@ pub(super) async fn list<H: Host, S: Store>(State(shared): Api<H, S>) -> Result<
 
 pub(super) async fn enable<H: Host, S: Store>(
     State(shared): Api<H, S>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Problem> {
     let response = set_status(&shared.store, &id, EndpointStatus::Enabled).await?;
     shared.due.notify_one();
@@ -102,7 +102,7 @@ pub(super) async fn enable<H: Host, S: Store>(
 
 pub(super) async fn disable<H: Host, S: Store>(
     State(shared): Api<H, S>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Problem> {
     set_status(&shared.store, &id, EndpointStatus::Disabled).await
 }

@@ -8,7 +8,9 @@ use hookproof_runtime::database::StoreError;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{checked, endpoints, events, from_json, notices, to_json};
-use crate::store::{Beside, Claimed, DeliveryFilter, ListedAttempt, ListedDelivery, Totals};
+use crate::store::{
+    Beside, Claimed, DeliveryFilter, History, ListedAttempt, ListedDelivery, Totals,
+};
 
 pub(super) fn phase_name(phase: Phase) -> &'static str {
     match phase {
@@ -192,7 +194,7 @@ pub(super) fn list(
          WHERE (?1 IS NULL OR d.event_id = ?1)
            AND (?2 IS NULL OR d.endpoint_id = ?2)
            AND (?3 IS NULL OR d.phase = ?3)
-           AND d.seq > coalesce((SELECT seq FROM deliveries WHERE id = ?4), 0)
+           AND (?4 IS NULL OR d.seq > (SELECT seq FROM deliveries WHERE id = ?4))
          ORDER BY d.seq LIMIT ?5"
     );
     let mut statement = connection.prepare_cached(&sql)?;
@@ -209,10 +211,15 @@ pub(super) fn list(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-pub(super) fn attempts(
+pub(super) fn history(
     connection: &Connection,
     id: &DeliveryId,
-) -> Result<Vec<ListedAttempt>, StoreError> {
+) -> Result<Option<History>, StoreError> {
+    let Some(listed) = one(connection, id)? else { return Ok(None) };
+    Ok(Some(History { listed, history: attempts(connection, id)? }))
+}
+
+fn attempts(connection: &Connection, id: &DeliveryId) -> Result<Vec<ListedAttempt>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT record, excerpt FROM attempts WHERE delivery_id = ?1 ORDER BY attempt",
     )?;

@@ -100,7 +100,11 @@ async fn a_listing_that_makes_no_sense_is_refused() {
     let sender = home.start(config(&[])).await;
     let phases = "there are scheduled, in_flight, delivered, dead, cancelled";
     for (query, parts) in [
-        ("limit=0", &["`limit` must be 1 to 1000"] as &[&str]),
+        (
+            "after=msg_none~ep_none",
+            &["`after`: there is no delivery `msg_none~ep_none`"] as &[&str],
+        ),
+        ("limit=0", &["`limit` must be 1 to 1000"]),
         ("limit=1001", &["`limit` must be 1 to 1000"]),
         ("limit=-1", &["limit", "invalid digit"]),
         ("limit=ten", &["limit", "invalid digit"]),
@@ -127,6 +131,21 @@ async fn what_is_not_there_is_not_found() {
         ("POST", "/endpoints/none/disable", "there is no endpoint `none`"),
     ] {
         check(&sender, request(method, path, ""), 404, &[part]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_is_not_text_is_a_problem_too() {
+    let home = Home::new();
+    let sender = home.start(config(&[])).await;
+    for (method, path) in [
+        ("GET", "/deliveries/%FF"),
+        ("POST", "/deliveries/%FF/replay"),
+        ("POST", "/deliveries/%FF/cancel"),
+        ("POST", "/endpoints/%FF/enable"),
+        ("POST", "/endpoints/%FF/disable"),
+    ] {
+        check(&sender, request(method, path, ""), 400, &["UTF-8"]).await;
     }
 }
 

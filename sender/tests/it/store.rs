@@ -165,7 +165,8 @@ async fn an_attempt_its_breaker_and_its_notice_are_written_with_the_step() {
     let gone = step(&claimed.delivery, NOON, finished(410));
     store.commit(gone, beside).await.expect("a commit").expect("it is the next");
 
-    let attempts = store.attempts(delivery.id.clone()).await.expect("it is readable");
+    let history = store.history(delivery.id.clone()).await.expect("it is readable");
+    let attempts = history.expect("it is there").history;
     assert_eq!(attempts.len(), 1);
     assert_eq!(attempts[0].excerpt, "gone\u{fffd}");
     assert_eq!((attempts[0].record.attempt, attempts[0].record.started_at), (1, NOON));

@@ -11,7 +11,7 @@ use hookproof_runtime::database::StoreError;
 use hookproof_runtime::host::Host;
 use hookproof_sender::sqlite::SqliteStore;
 use hookproof_sender::store::{
-    Beside, Claimed, DeliveryFilter, DueEndpoint, ListedAttempt, ListedDelivery, PendingNotice,
+    Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
     Publication, Published, Store, Totals,
 };
 
@@ -167,8 +167,8 @@ impl<H: Host> Store for WrongStore<H> {
         self.inner.deliveries(filter).await
     }
 
-    async fn attempts(&self, id: DeliveryId) -> Result<Vec<ListedAttempt>, StoreError> {
-        self.inner.attempts(id).await
+    async fn history(&self, id: DeliveryId) -> Result<Option<History>, StoreError> {
+        self.inner.history(id).await
     }
 
     async fn totals(&self) -> Result<Totals, StoreError> {
