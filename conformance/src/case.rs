@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use hookproof_core::named_enum;
 use serde::{Deserialize, Serialize};
 
 /// The permanent id of a case: its group and its number there, as in `SIG-05`. An id is never used
@@ -14,52 +15,32 @@ pub struct CaseId {
     number: u8,
 }
 
-macro_rules! groups {
-    ($($(#[$doc:meta])* $variant:ident = $code:literal,)*) => {
-        /// What a case is about.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Group {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl Group {
-            /// All groups, in the order of a report.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The code in front of the number.
-            #[must_use]
-            pub const fn code(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $code,)*
-                }
-            }
-        }
-    };
-}
-
-groups! {
-    /// What is signed, and by whom.
-    Signature = "SIG",
-    /// When it was signed.
-    Timestamp = "TS",
-    /// The same event again.
-    Replay = "REP",
-    /// The same event at the same moment.
-    Concurrency = "CON",
-    /// Events of one entity out of order.
-    Ordering = "ORD",
-    /// The end of the receiver's process.
-    Crash = "CRA",
-    /// How HTTP carries the event.
-    Transport = "TRN",
-    /// Sizes and waits.
-    Limits = "LIM",
-    /// What is answered.
-    Response = "RSP",
-    /// What an attacker learns or breaks.
-    Security = "SEC",
-    /// What precedes the first event.
-    Handshake = "HSK",
+named_enum! {
+    /// What a case is about, in the order of a report.
+    pub enum Group {
+        /// What is signed, and by whom.
+        Signature = "SIG",
+        /// When it was signed.
+        Timestamp = "TS",
+        /// The same event again.
+        Replay = "REP",
+        /// The same event at the same moment.
+        Concurrency = "CON",
+        /// Events of one entity out of order.
+        Ordering = "ORD",
+        /// The end of the receiver's process.
+        Crash = "CRA",
+        /// How HTTP carries the event.
+        Transport = "TRN",
+        /// Sizes and waits.
+        Limits = "LIM",
+        /// What is answered.
+        Response = "RSP",
+        /// What an attacker learns or breaks.
+        Security = "SEC",
+        /// What precedes the first event.
+        Handshake = "HSK",
+    }
 }
 
 /// How much a case weighs (RFC 2119; `Info` only tells).
@@ -105,7 +86,7 @@ impl fmt::Display for CaseIdError {
         write!(f, "`{}` is not the id of a case; ids are ", self.text.escape_debug())?;
         for (at, group) in Group::ALL.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
-            write!(f, "{comma}{}-01", group.code())?;
+            write!(f, "{comma}{}-01", group.as_str())?;
         }
         f.write_str(" and so on")
     }
@@ -129,7 +110,7 @@ impl CaseId {
 
 impl fmt::Display for CaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{}-{:02}", self.group.code(), self.number))
+        f.pad(&format!("{}-{:02}", self.group.as_str(), self.number))
     }
 }
 
@@ -139,7 +120,7 @@ impl FromStr for CaseId {
     /// Strict: the code in capitals, a hyphen, two digits from 01.
     fn from_str(text: &str) -> Result<Self, CaseIdError> {
         let parsed = text.split_once('-').and_then(|(code, digits)| {
-            let group = *Group::ALL.iter().find(|group| group.code() == code)?;
+            let group = *Group::ALL.iter().find(|group| group.as_str() == code)?;
             let is_number = digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit());
             let number = digits.parse().ok().filter(|number| is_number && *number > 0)?;
             Some(Self { group, number })

@@ -1,32 +1,11 @@
 //! The named places at which a simulated host can end.
 
-use std::fmt;
+use hookproof_core::named_enum;
 
-macro_rules! crash_points {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// A place between two steps. What stands before it has happened; nothing after it does,
-        /// in any task of the host.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum CrashPoint {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl CrashPoint {
-            /// All of them, in the order in which an event passes them.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The stable name, for example `attempt.sent`.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-crash_points! {
+named_enum! {
+/// A place between two steps. What stands before it has happened; nothing after it does, in any
+/// task of the host. They stand in the order in which an event passes them.
+pub enum CrashPoint {
     /// The sender has read a publish.
     PublishReceived = "publish.received",
     /// Event and deliveries are committed; nobody knows yet.
@@ -64,9 +43,4 @@ crash_points! {
     /// A store has committed a group and told nobody yet.
     StoreCommitted = "store.committed",
 }
-
-impl fmt::Display for CrashPoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
 }

@@ -4,34 +4,14 @@
 //! in which everything fails all the time explores little.
 
 use std::collections::BTreeMap;
-use std::fmt;
+
+use hookproof_core::named_enum;
 
 use crate::choices::Choices;
 
-macro_rules! faults {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// A kind of fault.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Fault {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl Fault {
-            /// All kinds.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The stable name.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-faults! {
+named_enum! {
+/// A kind of fault.
+pub enum Fault {
     /// The sender ends at a crash point and starts again later.
     SenderCrash = "sender crash",
     /// The receiver ends at a crash point and starts again later.
@@ -59,11 +39,6 @@ faults! {
     /// A store takes long to commit.
     SlowCommit = "slow commit",
 }
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
 }
 
 /// What happens to one connection.

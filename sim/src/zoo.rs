@@ -6,35 +6,14 @@ pub(crate) mod senders;
 
 use std::fmt;
 
+use hookproof_core::named_enum;
+
 use crate::checkers::Invariant;
 use crate::suite::Gate;
 
-macro_rules! mutants {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $id:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum $name {
-            $($(#[$vdoc])* $variant,)*
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The permanent id.
-            #[must_use]
-            pub const fn id(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $id,)*
-                }
-            }
-        }
-    };
-}
-
-mutants! {
+named_enum! {
     /// A wrong receiver.
-    ReceiverMutant {
+    pub enum ReceiverMutant {
         /// The id is inserted, then the event is processed, each by itself: a crash in between
         /// loses the event.
         InsertThenProcess = "R01",
@@ -49,9 +28,9 @@ mutants! {
     }
 }
 
-mutants! {
+named_enum! {
     /// A wrong sender.
-    SenderMutant {
+    pub enum SenderMutant {
         /// A publish is acknowledged before the commit.
         AckBeforeCommit = "S01",
         /// Each retry has a new event id.
@@ -63,9 +42,9 @@ mutants! {
     }
 }
 
-mutants! {
+named_enum! {
     /// A wrong harness.
-    HarnessMutant {
+    pub enum HarnessMutant {
         /// A crash fault that crashes nothing.
         CrashesNothing = "H01",
         /// A checker that looks at an empty ledger.
@@ -107,9 +86,9 @@ impl Mutant {
     #[must_use]
     pub fn id(self) -> &'static str {
         match self {
-            Self::Receiver(mutant) => mutant.id(),
-            Self::Sender(mutant) => mutant.id(),
-            Self::Harness(mutant) => mutant.id(),
+            Self::Receiver(mutant) => mutant.as_str(),
+            Self::Sender(mutant) => mutant.as_str(),
+            Self::Harness(mutant) => mutant.as_str(),
         }
     }
 
