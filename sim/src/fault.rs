@@ -10,35 +10,35 @@ use hookproof_core::named_enum;
 use crate::choices::Choices;
 
 named_enum! {
-/// A kind of fault.
-pub enum Fault {
-    /// The sender ends at a crash point and starts again later.
-    SenderCrash = "sender crash",
-    /// The receiver ends at a crash point and starts again later.
-    ReceiverCrash = "receiver crash",
-    /// A connection is refused.
-    ConnectRefused = "connect refused",
-    /// A connection is never established.
-    ConnectTimeout = "connect timeout",
-    /// The request is lost: it is never answered.
-    RequestLost = "request lost",
-    /// The response is lost after the receiver committed.
-    ResponseLost = "response lost",
-    /// The connection is reset instead of answered, after the receiver committed.
-    ConnectionReset = "connection reset",
-    /// Two hosts cannot reach each other for a while.
-    Partition = "partition",
-    /// The network delivers a request twice.
-    Duplicate = "duplicated request",
-    /// A request overtakes another.
-    Reorder = "reordering",
-    /// A gateway in front of the receiver answers 500, 502, 503 or 504.
-    ServerError = "5xx",
-    /// A gateway answers 429, with or without `Retry-After`.
-    TooManyRequests = "429",
-    /// A store takes long to commit.
-    SlowCommit = "slow commit",
-}
+    /// A kind of fault.
+    pub enum Fault {
+        /// The sender ends at a crash point and starts again later.
+        SenderCrash = "sender crash",
+        /// The receiver ends at a crash point and starts again later.
+        ReceiverCrash = "receiver crash",
+        /// A connection is refused.
+        ConnectRefused = "connect refused",
+        /// A connection is never established.
+        ConnectTimeout = "connect timeout",
+        /// The request is lost: it is never answered.
+        RequestLost = "request lost",
+        /// The response is lost after the receiver committed.
+        ResponseLost = "response lost",
+        /// The connection is reset instead of answered, after the receiver committed.
+        ConnectionReset = "connection reset",
+        /// Two hosts cannot reach each other for a while.
+        Partition = "partition",
+        /// The network delivers a request twice.
+        Duplicate = "duplicated request",
+        /// A request overtakes another.
+        Reorder = "reordering",
+        /// A gateway in front of the receiver answers 500, 502, 503 or 504.
+        ServerError = "5xx",
+        /// A gateway answers 429, with or without `Retry-After`.
+        TooManyRequests = "429",
+        /// A store takes long to commit.
+        SlowCommit = "slow commit",
+    }
 }
 
 /// What happens to one connection.
