@@ -22,6 +22,7 @@ pub mod event;
 pub mod gate;
 pub mod id;
 pub mod inbox;
+pub mod life;
 pub mod outcome;
 pub mod policy;
 pub mod preset;

@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn half_milliseconds_do_not_get_lost_in_a_sum() {
         let backoff = Backoff::List { waits: vec![Millis::new(1), Millis::new(1)] };
-        let timeline = Timeline::new(&Schedule { backoff, jitter: Jitter::Full });
+        let timeline = Timeline::new(&Schedule::new(backoff, Jitter::Full));
         assert_eq!(timeline.entries[1].since_event.mean_ms, 0);
         assert_eq!(timeline.entries[2].since_event.mean_ms, 1);
     }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_single_attempt_is_made_at_once() {
         let backoff = Backoff::List { waits: vec![] };
-        let timeline = Timeline::new(&Schedule { backoff, jitter: Jitter::None });
+        let timeline = Timeline::new(&Schedule::new(backoff, Jitter::None));
         assert_eq!(timeline.entries.len(), 1);
         assert_eq!(timeline.last().since_event, AT_ONCE);
     }
