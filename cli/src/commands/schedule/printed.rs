@@ -125,6 +125,10 @@ fn facts(inspected: &Inspected) -> Table {
         facts.fact("note", source.note);
     }
     facts.fact("attempts", counted(found.attempts_made));
+    if let Some(age_max) = source.policy.life.age_max {
+        let what = format!("{age_max}: an attempt that would begin later is not made");
+        facts.fact("greatest age", what);
+    }
     facts.fact("last attempt", last);
     facts.fact("first hour", requests(found.requests_first_hour));
     facts.fact("outlasts", outlasts(found));
@@ -160,11 +164,10 @@ fn counted(Count { lowest, mean_thousandths, highest }: Count) -> String {
 
 fn requests(count: Count) -> String {
     let noun = if count.highest == 1 { "request" } else { "requests" };
-    if count.lowest == count.highest {
-        return format!("{} {noun} for one event", count.highest);
+    match counted(count).split_once(", ") {
+        None => format!("{} {noun} for one event", count.highest),
+        Some((range, mean)) => format!("{range} {noun} for one event, {mean}"),
     }
-    let text = counted(count);
-    format!("{text}; requests for one event")
 }
 
 fn outlasts(facts: &Facts) -> String {
@@ -244,7 +247,7 @@ pub(super) fn comparison(inspected: &[Inspected], output: &mut Output) -> io::Re
     let mut columns = vec![Column::left("schedule"), Column::right("attempts")];
     columns.push(Column::right("first hour"));
     columns.extend(["for sure", "mean", "at best"].map(|n| Column::right(n).within("outlasts")));
-    columns.push(Column::right("after recovery"));
+    columns.push(Column::right("longest gap"));
     let has_events = inspected.iter().any(|one| one.facts.events.is_some());
     let has_outage = inspected.iter().any(|one| one.facts.outage.is_some());
     if has_events {
@@ -277,6 +280,9 @@ pub(super) fn comparison(inspected: &[Inspected], output: &mut Output) -> io::Re
             row.push(share.map_or(String::new(), |share| format!("{share} %")));
         }
         table.row(row);
+    }
+    for (group, name) in [("", "longest gap"), ("", "first hour"), ("outlasts", "mean")] {
+        table.drop_if_wide(group, name);
     }
     let paint = output.paint;
     table.write(output, paint)

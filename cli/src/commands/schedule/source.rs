@@ -37,8 +37,14 @@ impl Source {
 
     /// The policy in this file: JSON if its name says so, else TOML.
     pub(super) fn file(path: &Path) -> Result<Self, Failure> {
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::usage(
+                format!("cannot read the policy {}: {error}", path.display()),
+                "give the path of a TOML or JSON file with the fields of [sender.policy]",
+            )
+        })?;
         let is_json = path.extension().is_some_and(|extension| extension == "json");
-        let policy = if is_json { json(path)? } else { toml(path)? };
+        let policy = if is_json { json(path, &text)? } else { toml(path)? };
         Ok(Self {
             name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             source: path.display().to_string(),
@@ -67,16 +73,10 @@ fn toml(path: &Path) -> Result<Policy, Failure> {
     }
 }
 
-fn json(path: &Path) -> Result<Policy, Failure> {
+fn json(path: &Path, text: &str) -> Result<Policy, Failure> {
     let help = "docs/schedule.md lists each field of a policy with what is allowed";
     let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|error| {
-        Failure::usage(
-            format!("cannot read the policy {shown}: {error}"),
-            "give the path of a TOML or JSON file to --policy",
-        )
-    })?;
-    let mut deserializer = serde_json::Deserializer::from_str(&text);
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     let policy: Policy = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let field = error.path().to_string();
         Failure::usage(format!("{shown}: `{field}`: {}", error.inner()), help)
