@@ -68,7 +68,6 @@ pub(crate) struct Paint {
 
 impl Paint {
     /// No emphasis at all.
-    #[cfg(test)]
     pub(crate) const OFF: Self = Self { is_on: false };
 
     fn of(stream: &impl IsTerminal) -> Self {

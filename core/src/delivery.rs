@@ -4,7 +4,7 @@
 //!              admitted                    2xx
 //! Scheduled ───────────────▶ InFlight ─────────────▶ Delivered
 //!     ▲                       │  │  │
-//!     └───────────────────────┘  │  └─ last attempt, final, gone ─▶ Dead
+//!     └───────────────────────┘  │  └─ last, too old, final, gone ─▶ Dead
 //!       retry, or owner unknown  │
 //!                                └─ cancel ─▶ Cancelled
 //! ```
@@ -18,9 +18,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::classify::Verdict;
 use crate::id::{DeliveryId, EndpointId, EventId};
+use crate::life::WhileHeld;
 use crate::outcome::Outcome;
 use crate::policy::Policy;
-use crate::time::Timestamp;
+use crate::schedule::Jitter;
+use crate::time::{Millis, Timestamp};
 
 /// The state of one event on its way to one endpoint.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -39,6 +41,13 @@ pub struct Delivery {
     pub attempts: u32,
     /// Attempts begun by the schedule, which it counts against its limit.
     pub scheduled_attempts: u32,
+    /// The last wait that was drawn, if the next depends on it (decorrelated jitter).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_wait: Option<Millis>,
+    /// How long attempts were held back while they were due, if that does not count as age
+    /// ([`WhileHeld::Stops`]).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held: Millis,
     /// Where it stands.
     pub phase: Phase,
 }
@@ -143,6 +152,8 @@ impl Settled {
 pub enum DeadReason {
     /// The last attempt of the schedule failed.
     Exhausted,
+    /// The next attempt would begin after the greatest age that the policy allows.
+    Expired,
     /// The classification says that no retry can help.
     Refused,
     /// The receiver answered 410: it no longer wants events there.
@@ -355,6 +366,8 @@ impl Delivery {
             version: 0,
             attempts: 0,
             scheduled_attempts: 0,
+            previous_wait: None,
+            held: Millis::ZERO,
             phase: Phase::Scheduled { due: now, origin: Origin::Schedule },
         }
     }
@@ -412,6 +425,13 @@ impl Delivery {
         if ctx.now < due {
             return Err(Rejected::NotDue(due));
         }
+        let held = self.held_until(ctx, due, origin);
+        if origin == Origin::Schedule && !self.may_begin(ctx, ctx.now, held) {
+            let phase = Phase::Dead { at: ctx.now, reason: DeadReason::Expired };
+            let mut step = self.step(phase);
+            step.notice = notice(origin, phase);
+            return Ok(step);
+        }
         let attempt = self.attempts.saturating_add(1);
         let mut step = self.step(Phase::InFlight {
             attempt,
@@ -420,6 +440,7 @@ impl Delivery {
             origin,
         });
         step.next.attempts = attempt;
+        step.next.held = held;
         if origin == Origin::Schedule {
             step.next.scheduled_attempts = self.scheduled_attempts.saturating_add(1);
         }
@@ -435,11 +456,12 @@ impl Delivery {
         outcome: Outcome,
     ) -> Step {
         let verdict = ctx.policy.classification.verdict(&outcome);
-        let phase = match origin {
+        let (phase, previous_wait) = match origin {
             Origin::Schedule => self.after_scheduled_attempt(ctx, verdict),
-            Origin::Replay { settled } => after_replay(ctx, settled, verdict),
+            Origin::Replay { settled } => (after_replay(ctx, settled, verdict), self.previous_wait),
         };
         let mut step = self.step(phase);
+        step.next.previous_wait = previous_wait;
         step.record =
             Some(AttemptRecord { attempt, started_at, finished_at: ctx.now, outcome, verdict });
         step.notice = notice(origin, phase);
@@ -447,22 +469,42 @@ impl Delivery {
         step
     }
 
-    fn after_scheduled_attempt(&self, ctx: Ctx<'_>, verdict: Verdict) -> Phase {
+    /// The phase, and the wait to remember.
+    fn after_scheduled_attempt(&self, ctx: Ctx<'_>, verdict: Verdict) -> (Phase, Option<Millis>) {
         let at = ctx.now;
-        match verdict {
-            Verdict::Delivered => Phase::Delivered { at },
-            Verdict::Final => Phase::Dead { at, reason: DeadReason::Refused },
-            Verdict::Gone => Phase::Dead { at, reason: DeadReason::Gone },
-            Verdict::Retry { floor } => {
-                match ctx.policy.schedule.wait(self.scheduled_attempts, ctx.entropy) {
-                    None => Phase::Dead { at, reason: DeadReason::Exhausted },
-                    Some(wait) => Phase::Scheduled {
-                        due: at.plus(wait.max(floor.unwrap_or_default())),
-                        origin: Origin::Schedule,
-                    },
-                }
-            }
+        let dead = |reason| (Phase::Dead { at, reason }, None);
+        let floor = match verdict {
+            Verdict::Delivered => return (Phase::Delivered { at }, None),
+            Verdict::Final => return dead(DeadReason::Refused),
+            Verdict::Gone => return dead(DeadReason::Gone),
+            Verdict::Retry { floor } => floor,
+        };
+        let Ctx { policy, entropy, .. } = ctx;
+        let Some(draw) = policy.draw(self.scheduled_attempts, self.previous_wait, floor) else {
+            return dead(DeadReason::Exhausted);
+        };
+        let due = at.plus(draw.at(entropy));
+        if !self.may_begin(ctx, due, self.held) {
+            return dead(DeadReason::Expired);
         }
+        let remembers = policy.schedule.jitter == Jitter::Decorrelated;
+        // Without the floor: what one receiver asked for once must not raise all later waits.
+        let drawn = policy.schedule.draw(self.scheduled_attempts, self.previous_wait);
+        let previous_wait = drawn.filter(|_| remembers).map(|drawn| drawn.at(entropy));
+        (Phase::Scheduled { due, origin: Origin::Schedule }, previous_wait)
+    }
+
+    /// How long attempts have been held back by now, if one that was `due` begins only now.
+    fn held_until(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin) -> Millis {
+        match (ctx.policy.life.while_held, origin) {
+            (WhileHeld::Stops, Origin::Schedule) => self.held.plus(ctx.now.since(due)),
+            _ => self.held,
+        }
+    }
+
+    /// Whether the delivery is young enough to begin an attempt `at` that time.
+    fn may_begin(&self, ctx: Ctx<'_>, at: Timestamp, held: Millis) -> bool {
+        ctx.policy.life.allows(at.since(self.created_at).minus(held))
     }
 
     /// What is withdrawn is the next attempt: of a replay that settled nothing new, only the replay.
@@ -524,6 +566,11 @@ fn after_replay(ctx: Ctx<'_>, settled: Settled, verdict: Verdict) -> Phase {
         (_, Settled::Scheduled { due }) => Phase::Scheduled { due, origin: Origin::Schedule },
         (_, settled) => settled.unless_waiting(ctx.now),
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference to the field")]
+fn is_zero(span: &Millis) -> bool {
+    *span == Millis::ZERO
 }
 
 fn notice(origin: Origin, phase: Phase) -> Option<Notice> {

@@ -81,6 +81,7 @@ impl Default for InboxRule {
                     attempts_max: 16,
                 },
                 jitter: Jitter::Full,
+                cap_after_jitter: None,
             },
         }
     }

@@ -23,6 +23,7 @@ pub mod gate;
 pub mod id;
 pub mod inbox;
 mod named;
+pub mod life;
 pub mod outcome;
 pub mod policy;
 pub mod preset;

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::classify::Classification;
 use crate::gate::GateRule;
+use crate::life::Life;
 use crate::preset;
-use crate::schedule::Schedule;
+use crate::schedule::{Draw, Schedule};
 use crate::time::Millis;
 
 /// How an endpoint is served.
@@ -16,6 +17,10 @@ use crate::time::Millis;
 pub struct Policy {
     /// When attempts are made.
     pub schedule: Schedule,
+    /// How old a delivery may become.
+    pub life: Life,
+    /// Over how long, from the floor upwards, attempts are spread that a `Retry-After` holds back.
+    pub retry_after_spread: Millis,
     /// What outcomes mean.
     pub classification: Classification,
     /// The longest wait for a connection.
@@ -33,6 +38,8 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             schedule: preset::standard_webhooks().schedule,
+            life: Life::default(),
+            retry_after_spread: Millis::ZERO,
             classification: Classification::default(),
             connect_timeout: Millis::from_secs(3),
             total_timeout: Millis::from_secs(10),
@@ -72,6 +79,19 @@ impl Policy {
         self.total_timeout.plus(self.lease_margin)
     }
 
+    /// How the wait after attempt `attempt` is drawn, if the one before that was `previous` and the
+    /// receiver asked for `floor`: jitter moves such an attempt later, never before the floor.
+    #[must_use]
+    pub fn draw(
+        &self,
+        attempt: u32,
+        previous: Option<Millis>,
+        floor: Option<Millis>,
+    ) -> Option<Draw> {
+        let draw = self.schedule.draw(attempt, previous)?;
+        Some(floor.map_or(draw, |floor| draw.at_least(floor, self.retry_after_spread)))
+    }
+
     /// Checks what the types cannot.
     ///
     /// # Errors
@@ -85,6 +105,12 @@ impl Policy {
             field: format!("schedule.{}", error.field()),
             problem: error.to_string().replacen(&format!("`{}` ", error.field()), "", 1),
         })?;
+        if self.life.age_max == Some(Millis::ZERO) {
+            return fail(
+                "life.age_max",
+                "is 0s, so that only an attempt without delay could begin",
+            );
+        }
         if self.connect_timeout == Millis::ZERO {
             return fail("connect_timeout", "is 0s; give at least 1ms");
         }

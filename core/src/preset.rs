@@ -1,5 +1,7 @@
 //! Retry schedules of known senders, each with its source.
 
+mod known;
+
 use crate::schedule::{Backoff, Jitter, Schedule};
 use crate::time::Millis;
 
@@ -35,6 +37,8 @@ pub struct Preset {
     pub source: &'static str,
     /// How well it is known.
     pub certainty: Certainty,
+    /// What the schedule alone does not say; may be empty.
+    pub note: &'static str,
     /// The schedule.
     pub schedule: Schedule,
 }
@@ -42,7 +46,11 @@ pub struct Preset {
 /// All presets, in the order in which they are listed.
 #[must_use]
 pub fn all() -> Vec<Preset> {
-    vec![standard_webhooks(), full_jitter_hour()]
+    let mut all = vec![standard_webhooks()];
+    all.extend(known::senders());
+    all.extend(known::first_seed_document());
+    all.push(full_jitter_hour());
+    all
 }
 
 /// The preset of this name.
@@ -54,27 +62,12 @@ pub fn find(name: &str) -> Option<Preset> {
 /// Ten attempts over 75 h 35 min 5 s.
 #[must_use]
 pub fn standard_webhooks() -> Preset {
-    let hours = |hours: u64| Millis::from_hours(hours);
     Preset {
         name: "standard-webhooks",
         source: "Standard Webhooks 1.0.0, \"Deliverability and reliability\"",
         certainty: Certainty::Documented,
-        schedule: Schedule {
-            backoff: Backoff::List {
-                waits: vec![
-                    Millis::from_secs(5),
-                    Millis::from_minutes(5),
-                    Millis::from_minutes(30),
-                    hours(2),
-                    hours(5),
-                    hours(10),
-                    hours(14),
-                    hours(20),
-                    hours(24),
-                ],
-            },
-            jitter: Jitter::None,
-        },
+        note: "",
+        schedule: known::list("5s 5m 30m 2h 5h 10h 14h 20h 24h"),
     }
 }
 
@@ -85,14 +78,15 @@ pub fn full_jitter_hour() -> Preset {
         name: "seed-2",
         source: "seed document 2: random_int(0, min(3600, 2 ** min(n, 12))) seconds",
         certainty: Certainty::Documented,
-        schedule: Schedule {
-            backoff: Backoff::Exponential {
+        note: "",
+        schedule: Schedule::new(
+            Backoff::Exponential {
                 base: Millis::from_secs(2),
                 factor: 2,
                 cap: Millis::from_hours(1),
                 attempts_max: 11,
             },
-            jitter: Jitter::Full,
-        },
+            Jitter::Full,
+        ),
     }
 }

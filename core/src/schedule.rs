@@ -4,11 +4,15 @@
 //! also numbered from 1. All arithmetic saturates at the cap: an attempt number or a setting can
 //! make a wait long, never zero, negative or a panic.
 
+mod draw;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Millis;
+
+pub use draw::Draw;
 
 /// The most attempts that a schedule may allow.
 pub const ATTEMPTS_MAX: u32 = 10_000;
@@ -22,6 +26,10 @@ pub struct Schedule {
     /// How a wait is spread.
     #[serde(default)]
     pub jitter: Jitter,
+    /// The longest wait after the jitter. Unlike the cap of [`Backoff`], which comes before the
+    /// jitter, it gathers at itself whatever was drawn above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap_after_jitter: Option<Millis>,
 }
 
 /// The waits before jitter.
@@ -33,6 +41,17 @@ pub enum Backoff {
     List {
         /// Waits before attempts 2, 3, …
         waits: Vec<Millis>,
+    },
+    /// `base + step · (n − 1)` before attempt `n + 1`, at most `cap`.
+    Linear {
+        /// The first wait.
+        base: Millis,
+        /// By how much each wait is longer than the one before; zero repeats the base.
+        step: Millis,
+        /// The longest wait.
+        cap: Millis,
+        /// Attempts in all, the first included.
+        attempts_max: u32,
     },
     /// `base · factorⁿ⁻¹` before attempt `n + 1`, at most `cap`. The cap comes before the jitter,
     /// so that no mass of probability sits at it.
@@ -48,15 +67,34 @@ pub enum Backoff {
     },
 }
 
-/// How a wait is spread, so that events that failed together do not come back together.
+/// How a wait is spread, so that events that failed together do not come back together. Each spread
+/// is even, both ends included.
+///
+/// Full, equal and decorrelated jitter are named and compared in "Exponential Backoff And Jitter"
+/// (AWS Architecture Blog, 2015).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Jitter {
     /// The wait as it is.
     #[default]
     None,
-    /// Uniform between zero and the wait, both included ("full jitter").
+    /// Between zero and the wait.
     Full,
+    /// Between half the wait and the wait.
+    Equal,
+    /// The wait, at most `percent` of it shorter or longer.
+    Proportional {
+        /// 0 to 100.
+        percent: u32,
+    },
+    /// The wait and at most `most` on top.
+    Additive {
+        /// The most that is added.
+        most: Millis,
+    },
+    /// Between the base and `factor` times the wait before, at most the cap; the first is drawn as
+    /// if the base had gone before. Needs [`Backoff::Exponential`], whose other waits it replaces.
+    Decorrelated,
 }
 
 /// The shortest and the longest wait that one retry can have; both can occur.
@@ -92,38 +130,39 @@ impl fmt::Display for ScheduleError {
 impl std::error::Error for ScheduleError {}
 
 impl Schedule {
+    /// A schedule whose only cap is that of its backoff.
+    #[must_use]
+    pub fn new(backoff: Backoff, jitter: Jitter) -> Self {
+        Self { backoff, jitter, cap_after_jitter: None }
+    }
+
     /// Checks what the types cannot.
     ///
     /// # Errors
     ///
     /// [`ScheduleError`] with the field that is wrong.
     pub fn validate(&self) -> Result<(), ScheduleError> {
-        let fail = |field, problem: String| Err(ScheduleError { field, problem });
-        match &self.backoff {
-            Backoff::List { waits } if waits.len() >= ATTEMPTS_MAX as usize => fail(
-                "waits",
-                format!(
-                    "has {} entries, but at most {} are allowed",
-                    waits.len(),
-                    ATTEMPTS_MAX - 1
-                ),
+        self.backoff.validate()?;
+        match (self.jitter, &self.backoff) {
+            (Jitter::Proportional { percent }, _) if percent > 100 => fail(
+                "jitter.proportional.percent",
+                format!("is {percent}, but must be 0 to 100: a wait cannot be negative"),
             ),
-            Backoff::List { .. } => Ok(()),
-            Backoff::Exponential { attempts_max, .. }
-                if !(1..=ATTEMPTS_MAX).contains(attempts_max) =>
-            {
-                fail("attempts_max", format!("is {attempts_max}, but must be 1 to {ATTEMPTS_MAX}"))
-            }
-            Backoff::Exponential { factor: 0, .. } => {
-                fail("factor", "is 0, but must be at least 1 (1 repeats the base)".to_owned())
-            }
-            Backoff::Exponential { base, .. } if *base == Millis::ZERO => {
-                fail("base", "is 0s, which would retry without pause; give at least 1ms".to_owned())
-            }
-            Backoff::Exponential { base, cap, .. } if cap < base => {
-                fail("cap", format!("is {cap}, but must be at least the base, {base}"))
-            }
-            Backoff::Exponential { .. } => Ok(()),
+            (Jitter::Decorrelated, Backoff::Exponential { factor: 1, .. }) => fail(
+                "factor",
+                "is 1, but decorrelated jitter must be able to grow; give at least 2".to_owned(),
+            ),
+            (Jitter::Decorrelated, Backoff::List { .. } | Backoff::Linear { .. }) => fail(
+                "jitter",
+                "is decorrelated, which needs a backoff of kind exponential: its base, factor and \
+                 cap"
+                .to_owned(),
+            ),
+            _ if self.cap_after_jitter == Some(Millis::ZERO) => fail(
+                "cap_after_jitter",
+                "is 0s, which would retry without pause; give at least 1ms".to_owned(),
+            ),
+            _ => Ok(()),
         }
     }
 
@@ -134,38 +173,74 @@ impl Schedule {
             Backoff::List { waits } => {
                 u32::try_from(waits.len()).unwrap_or(ATTEMPTS_MAX).saturating_add(1)
             }
-            Backoff::Exponential { attempts_max, .. } => *attempts_max,
+            Backoff::Linear { attempts_max, .. } | Backoff::Exponential { attempts_max, .. } => {
+                *attempts_max
+            }
         }
     }
 
     /// The wait after attempt `attempt`, or `None` if that was the last one (or there is no such
     /// attempt: they are numbered from 1).
+    ///
+    /// Decorrelated jitter is drawn over all that it can be after so many attempts, as nothing is
+    /// known of the wait before; see [`Schedule::draw`].
     #[must_use]
     pub fn wait(&self, attempt: u32, entropy: u64) -> Option<Millis> {
-        let wait = self.wait_before_jitter(attempt)?;
-        Some(match self.jitter {
-            Jitter::None => wait,
-            Jitter::Full => uniform(wait, entropy),
-        })
+        Some(self.draw(attempt, None)?.at(entropy))
     }
 
     /// The bounds of the wait after attempt `attempt`, both of which can occur.
     #[must_use]
     pub fn bounds(&self, attempt: u32) -> Option<Bounds> {
-        let highest = self.wait_before_jitter(attempt)?;
-        let lowest = match self.jitter {
-            Jitter::None => highest,
-            Jitter::Full => Millis::ZERO,
-        };
-        Some(Bounds { lowest, highest })
+        Some(self.draw(attempt, None)?.bounds())
     }
 
-    fn wait_before_jitter(&self, attempt: u32) -> Option<Millis> {
+    /// How the wait after attempt `attempt` is drawn, if the one before that was `previous`: only
+    /// decorrelated jitter asks for it.
+    #[must_use]
+    pub fn draw(&self, attempt: u32, previous: Option<Millis>) -> Option<Draw> {
+        let wait = self.wait_before_jitter(attempt)?;
+        let between = |lowest, highest| Draw::between(lowest, highest);
+        let draw = match self.jitter {
+            Jitter::None => between(wait, wait),
+            Jitter::Full => between(Millis::ZERO, wait),
+            Jitter::Equal => between(wait.minus(wait.percent(50)), wait),
+            Jitter::Proportional { percent } => {
+                let part = wait.percent(percent);
+                between(wait.minus(part), wait.plus(part))
+            }
+            Jitter::Additive { most } => between(wait, wait.plus(most)),
+            Jitter::Decorrelated => self.decorrelated(attempt, previous, wait),
+        };
+        Some(match self.cap_after_jitter {
+            Some(cap) => draw.at_most(cap),
+            None => draw,
+        })
+    }
+
+    fn decorrelated(&self, attempt: u32, previous: Option<Millis>, wait: Millis) -> Draw {
+        let Backoff::Exponential { base, factor, cap, .. } = &self.backoff else {
+            // `validate` refuses this.
+            return Draw::between(wait, wait);
+        };
+        let highest = match previous {
+            Some(previous) => previous.times(u64::from(*factor)),
+            None => base.times(u64::from(*factor).saturating_pow(attempt)),
+        };
+        Draw::between(*base, highest.max(*base)).at_most(*cap)
+    }
+
+    /// The wait after attempt `attempt` that the jitter spreads.
+    #[must_use]
+    pub fn wait_before_jitter(&self, attempt: u32) -> Option<Millis> {
         if attempt == 0 || attempt >= self.attempts_max() {
             return None;
         }
         match &self.backoff {
             Backoff::List { waits } => waits.get(attempt as usize - 1).copied(),
+            Backoff::Linear { base, step, cap, .. } => {
+                Some(base.plus(step.times(u64::from(attempt - 1))).min(*cap))
+            }
             Backoff::Exponential { base, factor, cap, .. } => {
                 let growth = u64::from(*factor).saturating_pow(attempt - 1);
                 Some(base.times(growth).min(*cap))
@@ -174,9 +249,39 @@ impl Schedule {
     }
 }
 
-/// Uniform in `0..=most`, from 64 bits of entropy, without modulo bias.
-fn uniform(most: Millis, entropy: u64) -> Millis {
-    let scaled = (u128::from(entropy) * (u128::from(most.get()) + 1)) >> 64;
-    // The product is below 2⁶⁴ · (most + 1), so the quotient is at most `most` and fits.
-    Millis::new(u64::try_from(scaled).unwrap_or(most.get()))
+impl Backoff {
+    fn validate(&self) -> Result<(), ScheduleError> {
+        let (base, cap, attempts_max) = match self {
+            Self::List { waits } if waits.len() >= ATTEMPTS_MAX as usize => {
+                let (count, most) = (waits.len(), ATTEMPTS_MAX - 1);
+                return fail(
+                    "waits",
+                    format!("has {count} entries, but at most {most} are allowed"),
+                );
+            }
+            Self::List { .. } => return Ok(()),
+            Self::Linear { base, cap, attempts_max, .. }
+            | Self::Exponential { base, cap, attempts_max, .. } => (*base, *cap, *attempts_max),
+        };
+        if !(1..=ATTEMPTS_MAX).contains(&attempts_max) {
+            let problem = format!("is {attempts_max}, but must be 1 to {ATTEMPTS_MAX}");
+            return fail("attempts_max", problem);
+        }
+        if matches!(self, Self::Exponential { factor: 0, .. }) {
+            let problem = "is 0, but must be at least 1 (1 repeats the base)";
+            return fail("factor", problem.to_owned());
+        }
+        if base == Millis::ZERO {
+            let problem = "is 0s, which would retry without pause; give at least 1ms";
+            return fail("base", problem.to_owned());
+        }
+        if cap < base {
+            return fail("cap", format!("is {cap}, but must be at least the base, {base}"));
+        }
+        Ok(())
+    }
+}
+
+fn fail(field: &'static str, problem: String) -> Result<(), ScheduleError> {
+    Err(ScheduleError { field, problem })
 }

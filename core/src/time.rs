@@ -105,6 +105,19 @@ impl Millis {
         Self(self.0.saturating_add(other.0))
     }
 
+    /// This span without `other`; zero if that is longer.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// So many hundredths of the span, rounded down; saturates.
+    #[must_use]
+    pub fn percent(self, percent: u32) -> Self {
+        let part = u128::from(self.0) * u128::from(percent) / 100;
+        Self(u64::try_from(part).unwrap_or(u64::MAX))
+    }
+
     /// The span `factor` times over; saturates.
     #[must_use]
     pub const fn times(self, factor: u64) -> Self {

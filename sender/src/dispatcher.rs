@@ -144,6 +144,11 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         let due = self.shared.store.due_deliveries(endpoint.id.clone(), now, room).await?;
         for delivery in due {
             let Ok(step) = delivery.handle(self.shared.ctx(), Input::Admitted) else { continue };
+            if !matches!(step.next().phase, Phase::InFlight { .. }) {
+                // It became too old while it waited: there is nothing to send.
+                self.shared.write(Ok(step), Beside::default()).await?;
+                continue;
+            }
             match self.admit(&delivery, now) {
                 Admission::Go(permit) => wanted.push(Wanted { step, permit }),
                 Admission::Defer { until, .. } => return Ok(Some(until)),

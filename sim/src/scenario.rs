@@ -57,15 +57,15 @@ impl Scenario {
     pub(crate) fn policy(&self, choices: &Choices) -> Policy {
         let few = usize::from(choices.chance("plan", "few attempts", 300));
         Policy {
-            schedule: Schedule {
-                backoff: Backoff::Exponential {
+            schedule: Schedule::new(
+                Backoff::Exponential {
                     base: Millis::new(500),
                     factor: 2,
                     cap: Millis::from_secs(20),
                     attempts_max: self.attempts_max[few],
                 },
-                jitter: Jitter::Full,
-            },
+                Jitter::Full,
+            ),
             classification: Classification::default(),
             gate: GateRule {
                 concurrency_max: 4,

@@ -1,28 +1,32 @@
 //! `hookproof schedule`: when each attempt of a schedule is made, and what comes after the last.
 
+mod burst;
+mod document;
+mod facts;
+mod lives;
+mod picture;
+mod printed;
+mod source;
 mod timeline;
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 
-use clap::Args as ClapArgs;
-use hookproof_core::preset::{self, Certainty, Preset};
-use hookproof_core::schedule::Jitter;
+use clap::{Args as ClapArgs, ValueEnum};
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::host::Host as _;
 use hookproof_runtime::tokio_host::TokioHost;
 use jiff::Timestamp as Calendar;
-use serde::Serialize;
 
-use crate::args::{Format, Instant, instant};
+use crate::args::{Instant, instant};
 use crate::failure::{EXIT_CODES, Ending, Failure};
-use crate::output::Output;
-use crate::output::table::{Column, Table};
-use timeline::{Entry, Spread, Timeline};
+use crate::output::{Output, Paint};
+use burst::{Breaker, Limits, breaker};
+use facts::{Facts, Window};
+use source::Source;
+use timeline::Timeline;
 
 const PRESET_DEFAULT: &str = "standard-webhooks";
-
-/// How alike two names must be for one to be meant by the other (1: the same).
-const LIKENESS_MIN: f64 = 0.7;
 
 /// What `hookproof schedule` takes.
 #[derive(ClapArgs, Debug)]
@@ -32,12 +36,42 @@ pub(crate) struct Args {
     #[arg(default_value = PRESET_DEFAULT)]
     preset: String,
 
+    /// A policy of your own instead: a TOML or JSON file, with the fields of `[sender.policy]`
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    policy: Option<PathBuf>,
+
     /// Also print when each attempt is made if the event happens at this time (RFC 3339), or `now`
     #[arg(long, value_name = "TIME", value_parser = instant)]
     from: Option<Instant>,
 
+    /// Show how an outage goes, from one time after the event to another, as in `0s..24h`; with
+    /// `--from` also as RFC 3339 times
+    #[arg(long, value_name = "START..END")]
+    outage: Option<String>,
+
+    /// So many events that fail at once, on their way to one endpoint that stays down
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    events: Option<u32>,
+
+    /// The receiver answers each attempt with a `Retry-After` of this span
+    #[arg(long, value_name = "SPAN")]
+    retry_after: Option<Millis>,
+
+    /// A breaker: failures in a row, first pause and perhaps the longest, as in `20:1m:1h`
+    #[arg(long, value_name = "FAILURES:PAUSE[:LONGEST]", value_parser = breaker)]
+    breaker: Option<Breaker>,
+
+    /// A rate limit, in requests a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate: Option<u32>,
+
+    /// Put these schedules side by side: names, or files of policies
+    #[arg(long, value_name = "SCHEDULE", num_args = 2.., conflicts_with_all = ["preset", "policy", "from"])]
+    compare: Vec<String>,
+
     /// List the schedules that are known
-    #[arg(long, conflicts_with_all = ["preset", "from"])]
+    #[arg(long, conflicts_with_all = ["preset", "policy", "from", "outage", "events", "retry_after",
+        "breaker", "rate", "compare"])]
     list: bool,
 
     /// How to print
@@ -45,35 +79,119 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Prints a timeline, or the list of presets.
+/// How a timeline is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs.
+    Json,
+    /// For spreadsheets.
+    Csv,
+    /// A picture.
+    Svg,
+    /// A page with the picture.
+    Html,
+}
+
+/// All that there is to print about one policy.
+struct Inspected {
+    source: Source,
+    timeline: Timeline,
+    facts: Facts,
+    window: Option<Window>,
+    from: Option<Calendar>,
+}
+
+/// Prints a timeline, a comparison, or the list of presets.
 pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
-    let Args { preset, from, list, format } = args;
-    if list {
-        print_list(format, output)?;
+    let format = args.format;
+    if args.list {
+        match format {
+            Format::Table => printed::list(output)?,
+            Format::Json => output.json(&document::list())?,
+            _ => return Err(only_table_and_json("--list")),
+        }
         return Ok(Ending::AsItShould);
     }
-    let preset = find(&preset)?;
-    let timeline = Timeline::new(&preset.schedule);
-    let from = from.map(|from| calendar(from, &timeline)).transpose()?;
-    match format {
-        Format::Table => print(&preset, &timeline, from, output)?,
-        Format::Json => output.json(&document(&preset, &timeline, from))?,
+    if !args.compare.is_empty() {
+        let sources = args.compare.iter().map(|name| Source::named(name));
+        let inspected =
+            sources.map(|source| inspect(source?, &args)).collect::<Result<Vec<_>, _>>()?;
+        match format {
+            Format::Table => printed::comparison(&inspected, output)?,
+            Format::Json => output.json(&document::comparison(&inspected))?,
+            _ => return Err(only_table_and_json("--compare")),
+        }
+        return Ok(Ending::AsItShould);
     }
+    let source = match &args.policy {
+        Some(path) => Source::file(path)?,
+        None => Source::preset(&args.preset)?,
+    };
+    let inspected = inspect(source, &args)?;
+    print(&inspected, format, output)?;
     Ok(Ending::AsItShould)
 }
 
-fn find(name: &str) -> Result<Preset, Failure> {
-    preset::find(name).ok_or_else(|| {
-        let names: Vec<_> = preset::all().into_iter().map(|preset| preset.name).collect();
-        let nearest = names
-            .iter()
-            .map(|known| (strsim::jaro_winkler(known, &name.to_lowercase()), known))
-            .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-            .max_by(|(a, _), (b, _)| a.total_cmp(b));
-        let guess = nearest.map_or(String::new(), |(_, known)| format!("did you mean {known}? "));
+fn print(inspected: &Inspected, format: Format, output: &mut Output) -> io::Result<()> {
+    let paint = output.paint;
+    let picture = || picture::svg(&inspected.source.name, &inspected.timeline, inspected.window);
+    match format {
+        Format::Table => printed::timeline(inspected, output, paint),
+        Format::Json => output.json(&document::timeline(inspected)),
+        Format::Csv => document::csv(inspected, output),
+        Format::Svg => output.write_all(picture().as_bytes()),
+        Format::Html => {
+            let mut text = Vec::new();
+            printed::timeline(inspected, &mut text, Paint::OFF)?;
+            let text = String::from_utf8_lossy(&text);
+            output.write_all(picture::html(&inspected.source.name, &picture(), &text).as_bytes())
+        }
+    }
+}
+
+fn only_table_and_json(what: &str) -> Failure {
+    Failure::usage(
+        format!("{what} can be printed as a table or as JSON only"),
+        "give --format table or --format json",
+    )
+}
+
+fn inspect(source: Source, args: &Args) -> Result<Inspected, Failure> {
+    let Args { from, outage, events, retry_after, breaker, rate, .. } = args;
+    // The policy bounds what a receiver may ask for, as the sender does.
+    let most = source.policy.classification.retry_after_max;
+    let retry_after = retry_after.map(|asked| asked.min(most));
+    let timeline = Timeline::new(&source.policy, retry_after);
+    let from = from.map(|from| calendar(from, &timeline)).transpose()?;
+    let window = outage.as_deref().map(|text| window(text, from)).transpose()?;
+    let limits = Limits { breaker: *breaker, rate: *rate, retry_after };
+    let facts = Facts::new(&source.policy, &timeline, *events, limits, window);
+    Ok(Inspected { source, timeline, facts, window, from })
+}
+
+fn window(text: &str, from: Option<Calendar>) -> Result<Window, Failure> {
+    let end = |text: &str| {
+        if let Ok(span) = text.parse::<Millis>() {
+            return Some(span.get());
+        }
+        let at: Calendar = text.parse().ok()?;
+        // An outage that began before the event is, for this event, one from the event on.
+        let since = at.as_millisecond().saturating_sub(from?.as_millisecond());
+        Some(u64::try_from(since).unwrap_or(0))
+    };
+    let read = || {
+        let (start, stop) = text.split_once("..")?;
+        let window = Window { start_ms: end(start)?, end_ms: end(stop)? };
+        (window.start_ms < window.end_ms).then_some(window)
+    };
+    read().ok_or_else(|| {
         Failure::usage(
-            format!("there is no schedule \"{}\"", name.escape_debug()),
-            format!("{guess}The schedules are {}", names.join(", ")),
+            format!("\"{}\" is not an outage", text.escape_debug()),
+            "write two times after the event, as in 0s..24h, the first before the second; with \
+             --from also RFC 3339 times, as in 2026-01-01T00:00:00Z..2026-01-02T00:00:00Z",
         )
     })
 }
@@ -92,7 +210,8 @@ fn calendar(from: Instant, timeline: &Timeline) -> Result<Calendar, Failure> {
         )
     };
     let start = Calendar::from_millisecond(from.as_millis()).map_err(|_| out_of_range())?;
-    after(start, timeline.last().since_event.highest_ms).ok_or_else(out_of_range)?;
+    let end = timeline.entries.last().map_or(0, |entry| entry.since_event.highest_ms);
+    after(start, end).ok_or_else(out_of_range)?;
     Ok(start)
 }
 
@@ -101,206 +220,16 @@ fn after(start: Calendar, ms: u64) -> Option<Calendar> {
     Calendar::from_millisecond(start.as_millisecond().checked_add(ms)?).ok()
 }
 
-fn print(
-    preset: &Preset,
-    timeline: &Timeline,
-    from: Option<Calendar>,
-    output: &mut Output,
-) -> io::Result<()> {
-    let paint = output.paint;
-    table(timeline, from).write(output, paint)?;
-    writeln!(output)?;
-    facts(preset, timeline, from).write(output, paint)
-}
-
-fn table(timeline: &Timeline, from: Option<Calendar>) -> Table {
-    let spreads = timeline.is_spread();
-    let span = |column: Column| if spreads { vec![] } else { vec![column] };
-    let bounds = |group| {
-        let columns = ["lowest", "mean", "highest"];
-        columns.map(|name| Column::right(name).within(group)).into_iter().filter(move |_| spreads)
-    };
-    let times = |names: &'static [&'static str]| {
-        names.iter().map(|name| Column::left(name).within(if spreads { "at, in UTC" } else { "" }))
-    };
-    let mut columns = vec![Column::right("attempt")];
-    columns.extend(span(Column::right("wait")));
-    columns.extend(bounds("wait"));
-    columns.extend(span(Column::right("since the event")));
-    columns.extend(bounds("since the event"));
-    if from.is_some() {
-        columns.extend(times(if spreads { &["earliest", "latest"] } else { &["at, in UTC"] }));
-    }
-    let mut table = Table::new(columns);
-    for entry in &timeline.entries {
-        table.row(row(entry, spreads, from));
-    }
-    table.drop_if_wide("since the event", "lowest");
-    table.drop_if_wide("since the event", "mean");
-    table.drop_if_wide("since the event", "highest");
-    table
-}
-
-fn row(entry: &Entry, spreads: bool, from: Option<Calendar>) -> Vec<String> {
-    let mut row = vec![entry.attempt.to_string()];
-    for spread in [entry.wait, entry.since_event] {
-        let cells = [spread.lowest_ms, spread.mean_ms, spread.highest_ms].map(span_text);
-        row.extend(cells.into_iter().take(if spreads { 3 } else { 1 }));
-    }
-    if let Some(start) = from {
-        let ends = [entry.since_event.lowest_ms, entry.since_event.highest_ms];
-        let times = ends.map(|ms| time_text(start, ms));
-        row.extend(times.into_iter().take(if spreads { 2 } else { 1 }));
-    }
-    row
-}
-
-fn facts(preset: &Preset, timeline: &Timeline, from: Option<Calendar>) -> Table {
-    let Spread { lowest_ms, mean_ms, highest_ms } = timeline.last().since_event;
-    let (lowest, mean, highest) = (span_text(lowest_ms), span_text(mean_ms), span_text(highest_ms));
-    let mut last = if timeline.is_spread() {
-        format!("{lowest} to {highest} after the event, {mean} on average")
-    } else {
-        format!("{highest} after the event")
-    };
-    if let Some(start) = from {
-        let bound = if timeline.is_spread() { " at the latest" } else { "" };
-        last.push_str(&format!("; at {}{bound}", time_text(start, highest_ms)));
-    }
-    let mut facts = Table::of_facts();
-    facts.fact("schedule", preset.name);
-    facts.fact("source", preset.source);
-    facts.fact("certainty", format!("{}: {}", preset.certainty.as_str(), grounds(preset)));
-    facts.fact("attempts", timeline.entries.len().to_string());
-    facts.fact("last attempt", last);
-    facts.fact("if it fails", "the delivery is dead: kept for replay, and its owner is told");
-    facts
-}
-
-fn grounds(preset: &Preset) -> &'static str {
-    match preset.certainty {
-        Certainty::Documented => "the sender's own documentation, specification or code says so",
-        Certainty::Secondary => "somebody else reports it",
-        Certainty::Unknown => "a guess that fits what the sender does publish",
-    }
+/// An instant of the timeline, as RFC 3339 has it. That it is on the calendar was checked.
+fn time_text(start: Calendar, ms: u64) -> String {
+    after(start, ms).map_or_else(|| "after 9999".to_owned(), |at| at.to_string())
 }
 
 fn span_text(ms: u64) -> String {
     Millis::new(ms).to_string()
 }
 
-/// An instant of the timeline, as RFC 3339 has it. That it is on the calendar was checked.
-fn time_text(start: Calendar, ms: u64) -> String {
-    after(start, ms).map_or_else(|| "after 9999".to_owned(), |at| at.to_string())
-}
-
-/// The timeline as JSON: spans in whole milliseconds, times as RFC 3339.
-#[derive(Serialize)]
-struct Document {
-    schedule: &'static str,
-    source: &'static str,
-    certainty: &'static str,
-    jitter: Jitter,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<String>,
-    attempts: Vec<Attempt>,
-    last_attempt_since_event: Spread,
-    afterwards: Afterwards,
-}
-
-#[derive(Serialize)]
-struct Attempt {
-    #[serde(flatten)]
-    entry: Entry,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<At>,
-}
-
-#[derive(Serialize)]
-struct At {
-    earliest: String,
-    mean: String,
-    latest: String,
-}
-
-/// What becomes of a delivery whose last attempt fails.
-#[derive(Serialize)]
-struct Afterwards {
-    phase: &'static str,
-    kept_for_replay: bool,
-    owner_told: bool,
-}
-
-fn document(preset: &Preset, timeline: &Timeline, from: Option<Calendar>) -> Document {
-    let at = |spread: Spread| {
-        from.map(|start| At {
-            earliest: time_text(start, spread.lowest_ms),
-            mean: time_text(start, spread.mean_ms),
-            latest: time_text(start, spread.highest_ms),
-        })
-    };
-    Document {
-        schedule: preset.name,
-        source: preset.source,
-        certainty: preset.certainty.as_str(),
-        jitter: preset.schedule.jitter,
-        from: from.map(|start| start.to_string()),
-        attempts: timeline
-            .entries
-            .iter()
-            .map(|entry| Attempt { entry: *entry, at: at(entry.since_event) })
-            .collect(),
-        last_attempt_since_event: timeline.last().since_event,
-        afterwards: Afterwards { phase: "dead", kept_for_replay: true, owner_told: true },
-    }
-}
-
-fn print_list(format: Format, output: &mut Output) -> io::Result<()> {
-    let presets = preset::all();
-    if format == Format::Json {
-        let listed: Vec<_> = presets.iter().map(Listed::new).collect();
-        return output.json(&listed);
-    }
-    let mut table = Table::new([
-        Column::left("schedule"),
-        Column::right("attempts"),
-        Column::left("last attempt"),
-        Column::left("certainty"),
-        Column::left("source"),
-    ]);
-    for preset in &presets {
-        let Listed { attempts, last_attempt_since_event: last, .. } = Listed::new(preset);
-        let highest = span_text(last.highest_ms);
-        let last = if last.lowest_ms == last.highest_ms {
-            highest
-        } else {
-            format!("{} to {highest}", span_text(last.lowest_ms))
-        };
-        let (name, certainty) = (preset.name.to_owned(), preset.certainty.as_str().to_owned());
-        table.row([name, attempts.to_string(), last, certainty, preset.source.to_owned()]);
-    }
-    let paint = output.paint;
-    table.write(output, paint)
-}
-
-#[derive(Serialize)]
-struct Listed {
-    schedule: &'static str,
-    source: &'static str,
-    certainty: &'static str,
-    attempts: usize,
-    last_attempt_since_event: Spread,
-}
-
-impl Listed {
-    fn new(preset: &Preset) -> Self {
-        let timeline = Timeline::new(&preset.schedule);
-        Self {
-            schedule: preset.name,
-            source: preset.source,
-            certainty: preset.certainty.as_str(),
-            attempts: timeline.entries.len(),
-            last_attempt_since_event: timeline.last().since_event,
-        }
-    }
+/// A mean or a percentile: above a minute, nobody asks for its milliseconds.
+fn about(ms: u64) -> String {
+    if ms < 60_000 { span_text(ms) } else { span_text(ms.saturating_add(500) / 1000 * 1000) }
 }

@@ -53,6 +53,16 @@ fn the_complete_example_files_of_the_pages_are_accepted() {
 }
 
 #[test]
+fn the_example_policy_of_the_page_can_be_printed() {
+    let page = page("schedule");
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("policy.toml"), block(&page, "toml")).unwrap();
+    let arguments = ["schedule", "--policy=policy.toml"];
+    let ran: Ran = hookproof(&arguments).current_dir(folder.path()).output().unwrap().into();
+    assert_eq!(ran.code, Some(0), "docs/schedule.md: {ran}");
+}
+
+#[test]
 fn the_example_files_say_what_holds_without_them() {
     let sender: SenderConfig = table(&page("send"), "sender");
     assert_eq!(sender, SenderConfig::default());
@@ -64,7 +74,13 @@ fn the_example_files_say_what_holds_without_them() {
 
 #[test]
 fn the_timelines_in_the_page_are_those_that_are_printed() {
-    for arguments in ["schedule --from 2026-01-01T00:00:00Z", "schedule seed-2"] {
+    for arguments in [
+        "schedule --from 2026-01-01T00:00:00Z",
+        "schedule seed-2",
+        "schedule --list",
+        "schedule --compare standard-webhooks svix seed-2 --outage 0s..24h --events 1000",
+        "schedule seed-1-python --outage 0s..1h --events 1000",
+    ] {
         let printed = run(&arguments.split(' ').collect::<Vec<_>>()).stdout;
         let shown = format!("$ hookproof {arguments}\n{printed}");
         assert!(page("schedule").contains(&shown), "docs/schedule.md has another:\n{shown}");

@@ -1,8 +1,10 @@
 //! What `hookproof schedule` prints.
 
+use std::fs;
 use std::process::Stdio;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::program::{Ran, hookproof, run};
 
@@ -80,6 +82,168 @@ fn a_reader_that_leaves_early_is_no_error() {
     drop(child.stdout.take());
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran}");
+}
+
+const POLICY: &str = r#"
+retry_after_spread = "10s"
+
+[schedule]
+jitter = { proportional = { percent = 20 } }
+cap_after_jitter = "50m"
+
+[schedule.backoff]
+kind = "exponential"
+base = "10s"
+factor = 3
+cap = "1h"
+attempts_max = 12
+
+[life]
+age_max = "3h"
+"#;
+
+/// Runs with a policy in a file of this name, in its folder.
+fn with_policy(name: &str, text: &str, arguments: &[&str]) -> Ran {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join(name), text).unwrap();
+    hookproof(arguments).current_dir(folder.path()).output().unwrap().into()
+}
+
+#[test]
+fn a_policy_of_ones_own_is_printed_with_its_greatest_age() {
+    let ran = with_policy("mine.toml", POLICY, &["schedule", "--policy", "mine.toml"]);
+    assert_narrow(&ran.stdout);
+    insta::assert_snapshot!("policy", ran);
+}
+
+#[test]
+fn a_policy_in_json_is_the_same() {
+    let json = serde_json::to_string(&toml::from_str::<Value>(POLICY).unwrap()).unwrap();
+    let arguments = |file| ["schedule", "--format=csv", "--policy", file];
+    let one = with_policy("mine.toml", POLICY, &arguments("mine.toml"));
+    let other = with_policy("mine.json", &json, &arguments("mine.json"));
+    assert_eq!((one.code, &one.stdout), (Some(0), &other.stdout), "{other}");
+}
+
+#[test]
+fn a_policy_that_cannot_work_is_refused_with_the_field() {
+    let zero = POLICY.replace("attempts_max = 12", "attempts_max = 0");
+    insta::assert_snapshot!(
+        "policy_zero_attempts",
+        with_policy("mine.toml", &zero, &["schedule", "--policy", "mine.toml"])
+    );
+    let typo = r#"{"schedule": {"backoff": {"kind": "list", "waits": ["5"]}}}"#;
+    insta::assert_snapshot!(
+        "policy_json_wrong",
+        with_policy("mine.json", typo, &["schedule", "--policy", "mine.json"])
+    );
+    insta::assert_snapshot!("policy_missing", run(&["schedule", "--policy", "nowhere.toml"]));
+}
+
+#[test]
+fn field_06_a_cap_equal_to_the_base_is_seen_in_the_effective_schedule() {
+    let text = "[schedule.backoff]\nkind = \"exponential\"\nbase = \"2s\"\nfactor = 2\n\
+                cap = \"2s\"\nattempts_max = 10\n";
+    let ran = with_policy("p.toml", text, &["schedule", "--policy", "p.toml"]);
+    assert!(ran.stdout.contains("last attempt    18s after the event"), "{ran}");
+    assert!(ran.stdout.contains("outlasts        an outage of 18s"), "{ran}");
+}
+
+#[test]
+fn field_07_an_age_limit_is_not_hidden() {
+    let text = "[life]\nage_max = \"24h\"\n";
+    let ran = with_policy("p.toml", text, &["schedule", "--policy", "p.toml"]);
+    assert!(ran.stdout.contains("attempts        7\n"), "{ran}");
+    assert!(ran.stdout.contains("greatest age    24h"), "{ran}");
+}
+
+#[test]
+fn an_outage_marks_the_attempts_within_it_and_tells_the_first_after() {
+    insta::assert_snapshot!(
+        "outage",
+        run(&["schedule", FROM, "--outage=2026-01-01T00:00:00Z..2026-01-01T12:00:00Z"])
+    );
+    let by_span = run(&["schedule", FROM, "--outage=0s..12h"]);
+    let by_time = run(&["schedule", FROM, "--outage=2025-12-31T00:00:00Z..2026-01-01T12:00:00Z"]);
+    assert_eq!(by_span.stdout, by_time.stdout, "for this event it begins with the event");
+}
+
+#[test]
+fn a_days_outage_is_not_survived_by_seed_2() {
+    let ran = run(&["schedule", "seed-2", "--outage=0s..24h"]);
+    assert!(ran.stdout.contains("not survived"), "{ran}");
+}
+
+#[test]
+fn an_outage_that_is_none_is_refused() {
+    for wrong in ["24h", "24h..0s", "1h..1h", "x..y", "2026-01-01T00:00:00Z..2026-01-02T00:00:00Z"]
+    {
+        let ran = run(&["schedule", "--outage", wrong]);
+        assert_eq!(ran.code, Some(2), "{wrong}: {ran}");
+    }
+}
+
+#[test]
+fn a_burst_is_told_with_what_a_breaker_a_rate_and_a_retry_after_make_of_it() {
+    insta::assert_snapshot!("events", run(&["schedule", "seed-2", "--events=1000"]));
+    let limits = ["schedule", "--events=1000", "--rate=10", "--breaker=20:1m:1h"];
+    insta::assert_snapshot!("events_limited", run(&limits));
+    insta::assert_snapshot!("retry_after", run(&["schedule", "seed-2", "--retry-after=1m"]));
+}
+
+#[test]
+fn schedules_are_put_side_by_side() {
+    let arguments = ["schedule", "--outage=0s..24h", "--events=1000", "--compare"];
+    let names = ["standard-webhooks", "svix", "seed-2"];
+    let table = run(&[&arguments[..], &names[..]].concat());
+    assert_narrow(&table.stdout);
+    insta::assert_snapshot!("compare", table);
+    let json = run(&[&["schedule", "--format=json", "--compare"][..], &names[..]].concat());
+    let value: Value = serde_json::from_str(&json.stdout).expect("it is JSON");
+    assert_eq!(value.as_array().map(Vec::len), Some(3));
+    let svg = run(&["schedule", "--format=svg", "--compare", "svix", "seed-2"]);
+    assert_eq!(svg.code, Some(2), "{svg}");
+}
+
+#[test]
+fn a_timeline_is_printed_for_spreadsheets_as_a_picture_and_as_a_page() {
+    let arguments = |format| ["schedule", "svix", "--outage=0s..1h", "--format", format];
+    for format in ["csv", "svg", "html"] {
+        insta::assert_snapshot!(format!("svix_{format}"), run(&arguments(format)));
+    }
+}
+
+#[test]
+fn the_picture_of_every_schedule_is_well_formed_and_needs_nothing_else() {
+    for name in ["github", "adyen", "seed-2", "standard-webhooks"] {
+        for format in ["svg", "html"] {
+            let text = run(&["schedule", name, "--format", format]).stdout;
+            assert_well_formed(&text);
+            assert!(!text.contains("href") && !text.contains("src="), "{name}: {text}");
+        }
+    }
+}
+
+/// That each element is closed in its place, and each `&` and `<` begins something.
+fn assert_well_formed(text: &str) {
+    let mut open = Vec::new();
+    for part in text.trim_start_matches("<!DOCTYPE html>").split('<').skip(1) {
+        let (tag, rest) = part.split_once('>').expect("a tag ends");
+        assert!(!rest.contains('>'), "{part}");
+        for entity in part.split('&').skip(1) {
+            assert!(
+                ["amp;", "lt;", "gt;", "quot;"].iter().any(|e| entity.starts_with(e)),
+                "{part}"
+            );
+        }
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{part}");
+        } else if !tag.ends_with('/') {
+            open.push(tag.split(' ').next().unwrap_or(tag));
+        }
+    }
+    assert!(open.is_empty(), "{open:?} never end");
 }
 
 fn assert_narrow(text: &str) {

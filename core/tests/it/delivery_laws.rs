@@ -4,6 +4,7 @@ use hookproof_core::classify::Verdict;
 use hookproof_core::delivery::{Ctx, DeadReason, Delivery, Input, Notice, Origin, Phase, Rejected};
 use hookproof_core::id::DeliveryId;
 use hookproof_core::outcome::Outcome;
+use hookproof_core::time::Millis;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -126,11 +127,14 @@ proptest! {
                 {
                     asked.min(life.policy.classification.retry_after_max)
                 }
-                _ => wait,
+                _ => Millis::ZERO,
             };
             prop_assert!(due >= now.plus(wait));
             prop_assert!(due >= now.plus(floor));
-            prop_assert_eq!(due, now.plus(wait.max(floor)));
+            // Spread upwards only, and only where there is a floor.
+            let spread = life.policy.retry_after_spread;
+            let latest = if floor == Millis::ZERO { wait.max(spread) } else { floor.plus(spread) };
+            prop_assert!(due <= now.plus(wait.max(latest)));
         } else {
             prop_assert!(is_final(step.delivery.phase));
         }

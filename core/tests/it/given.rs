@@ -6,6 +6,7 @@ use hookproof_core::classify::{Classification, ClientError};
 use hookproof_core::delivery::{DeadReason, Delivery, Input, Origin, Phase, Settled};
 use hookproof_core::gate::{BreakerRule, GateRule};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
+use hookproof_core::life::Life;
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::policy::Policy;
 use hookproof_core::schedule::{ATTEMPTS_MAX, Backoff, Jitter, Schedule};
@@ -148,7 +149,38 @@ pub(crate) fn setback() -> BoxedStrategy<Outcome> {
 }
 
 fn jitter() -> impl Strategy<Value = Jitter> {
-    prop_oneof![Just(Jitter::None), Just(Jitter::Full)]
+    prop_oneof![
+        2 => Just(Jitter::None),
+        2 => Just(Jitter::Full),
+        1 => Just(Jitter::Equal),
+        1 => (0..=100_u32).prop_map(|percent| Jitter::Proportional { percent }),
+        1 => millis().prop_map(|most| Jitter::Additive { most }),
+    ]
+}
+
+fn linear(attempts_max: u32) -> BoxedStrategy<Backoff> {
+    (some_millis(), millis(), some_millis(), 1..=attempts_max)
+        .prop_map(|(one, step, other, attempts_max)| Backoff::Linear {
+            base: one.min(other),
+            step,
+            cap: one.max(other),
+            attempts_max,
+        })
+        .boxed()
+}
+
+/// A backoff with a jitter that goes with it, and often a cap after the jitter.
+fn spread(backoff: BoxedStrategy<Backoff>) -> BoxedStrategy<Schedule> {
+    let cap = prop_oneof![3 => Just(None), 1 => some_millis().prop_map(Some)];
+    (backoff, jitter(), cap, proptest::bool::weighted(0.2))
+        .prop_map(|(mut backoff, mut jitter, cap_after_jitter, decorrelates)| {
+            if let (Backoff::Exponential { factor, .. }, true) = (&mut backoff, decorrelates) {
+                *factor = (*factor).max(2);
+                jitter = Jitter::Decorrelated;
+            }
+            Schedule { backoff, jitter, cap_after_jitter }
+        })
+        .boxed()
 }
 
 fn list(longest: usize) -> BoxedStrategy<Backoff> {
@@ -171,14 +203,13 @@ fn exponential(attempts_max: u32) -> BoxedStrategy<Backoff> {
 
 /// Any schedule that validates, up to the most attempts that are allowed.
 pub(crate) fn schedule() -> BoxedStrategy<Schedule> {
-    let backoff = prop_oneof![list(20), exponential(20), exponential(ATTEMPTS_MAX)];
-    (backoff, jitter()).prop_map(|(backoff, jitter)| Schedule { backoff, jitter }).boxed()
+    let few = prop_oneof![list(20), exponential(20), linear(20)];
+    spread(prop_oneof![few, exponential(ATTEMPTS_MAX), linear(ATTEMPTS_MAX)].boxed())
 }
 
 /// A schedule of few attempts, which a test can live through.
 pub(crate) fn short_schedule() -> BoxedStrategy<Schedule> {
-    let backoff = prop_oneof![list(8), exponential(9)];
-    (backoff, jitter()).prop_map(|(backoff, jitter)| Schedule { backoff, jitter }).boxed()
+    spread(prop_oneof![list(8), exponential(9), linear(9)].boxed())
 }
 
 pub(crate) fn breaker_rule() -> BoxedStrategy<BreakerRule> {
@@ -206,6 +237,8 @@ pub(crate) fn policy_with(schedule: BoxedStrategy<Schedule>) -> BoxedStrategy<Po
     (schedule, classification, some_millis(), some_millis(), some_millis(), gate_rule())
         .prop_map(|(schedule, classification, one, other, lease_margin, gate)| Policy {
             schedule,
+            life: Life::default(),
+            retry_after_spread: lease_margin,
             classification,
             connect_timeout: one.min(other),
             total_timeout: one.max(other),
@@ -221,7 +254,12 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
 }
 
 fn dead_reason() -> impl Strategy<Value = DeadReason> {
-    proptest::sample::select(&[DeadReason::Exhausted, DeadReason::Refused, DeadReason::Gone])
+    proptest::sample::select(&[
+        DeadReason::Exhausted,
+        DeadReason::Expired,
+        DeadReason::Refused,
+        DeadReason::Gone,
+    ])
 }
 
 pub(crate) fn settled() -> BoxedStrategy<Settled> {

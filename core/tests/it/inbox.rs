@@ -19,7 +19,7 @@ const LATER: Timestamp = Timestamp::from_millis(1_000_001);
 /// Three claims, 1 s and then 10 s apart, of 30 s each.
 fn rule() -> InboxRule {
     let backoff = Backoff::List { waits: vec![secs(1), secs(10)] };
-    InboxRule { lease: secs(30), schedule: Schedule { backoff, jitter: Jitter::None } }
+    InboxRule { lease: secs(30), schedule: Schedule::new(backoff, Jitter::None) }
 }
 
 fn entry_in(phase: Phase) -> Entry {

@@ -3,8 +3,8 @@
 
 use hookproof_core::classify::Verdict;
 use hookproof_core::delivery::{
-    AttemptRecord, Committed, Ctx, Delivery, Effect, Input, Notice, Origin, Phase, Rejected,
-    Settled, WakeReason,
+    AttemptRecord, Committed, Ctx, DeadReason, Delivery, Effect, Input, Notice, Origin, Phase,
+    Rejected, Settled, WakeReason,
 };
 use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
@@ -65,7 +65,8 @@ impl Life {
     /// A delivery that was published just now.
     pub(crate) fn new(policy: Policy) -> Self {
         let now = at(1_000_000);
-        let delivery = delivery_in(Phase::Scheduled { due: now, origin: Origin::Schedule });
+        let mut delivery = delivery_in(Phase::Scheduled { due: now, origin: Origin::Schedule });
+        delivery.created_at = now;
         Self {
             policy,
             now,
@@ -145,7 +146,8 @@ pub(crate) fn check_step(before: &Delivery, ctx: Ctx<'_>, input: Input, step: &C
         "what is delivered where stays the same"
     );
 
-    let claims = u32::from(input == Input::Admitted);
+    let too_old = matches!(after.phase, Phase::Dead { reason: DeadReason::Expired, .. });
+    let claims = u32::from(input == Input::Admitted && !too_old);
     let by_schedule = matches!(before.phase, Phase::Scheduled { origin: Origin::Schedule, .. });
     let scheduled_claims = if by_schedule { claims } else { 0 };
     assert_eq!(after.attempts, before.attempts.saturating_add(claims));
@@ -204,7 +206,8 @@ fn check_effects(ctx: Ctx<'_>, input: Input, step: &Committed) {
         Phase::Delivered { .. } | Phase::Dead { .. } | Phase::Cancelled { .. } => {}
     }
     if step.notice.is_some() {
-        assert!(step.record.is_some(), "only an attempt's end kills");
+        let expired = step.notice == Some(Notice { reason: DeadReason::Expired });
+        assert!(step.record.is_some() || expired, "only an attempt's end kills, or age");
         expected.push(Effect::NoticePending);
     }
     assert_eq!(step.effects, expected, "after {input:?}");

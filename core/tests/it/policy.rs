@@ -71,7 +71,7 @@ fn a_breaker_that_cannot_work_is_named() {
 fn a_schedule_that_cannot_work_is_named_with_its_path() {
     let with = |base, factor, cap, attempts_max| {
         let backoff = Backoff::Exponential { base, factor, cap, attempts_max };
-        move |policy: &mut Policy| policy.schedule = Schedule { backoff, jitter: Jitter::Full }
+        move |policy: &mut Policy| policy.schedule = Schedule::new(backoff, Jitter::Full)
     };
     check(
         with(secs(1), 2, secs(60), 0),

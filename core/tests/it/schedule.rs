@@ -11,12 +11,12 @@ use crate::given::{check_round_trip, entropy, laws, ms, schedule, secs};
 
 fn list(waits: &[u64]) -> Schedule {
     let waits = waits.iter().copied().map(secs).collect();
-    Schedule { backoff: Backoff::List { waits }, jitter: Jitter::None }
+    Schedule::new(Backoff::List { waits }, Jitter::None)
 }
 
 fn exponential(base: Millis, factor: u32, cap: Millis, attempts_max: u32) -> Schedule {
     let backoff = Backoff::Exponential { base, factor, cap, attempts_max };
-    Schedule { backoff, jitter: Jitter::None }
+    Schedule::new(backoff, Jitter::None)
 }
 
 fn without_jitter(schedule: Schedule) -> Schedule {
@@ -82,7 +82,7 @@ fn full_jitter_spreads_a_wait_evenly_from_zero_to_all_of_it() {
 #[test]
 fn each_wait_is_as_likely_as_the_others_under_full_jitter() {
     let backoff = Backoff::List { waits: vec![ms(2)] };
-    let schedule = Schedule { backoff, jitter: Jitter::Full };
+    let schedule = Schedule::new(backoff, Jitter::Full);
     let third = u64::MAX / 3;
     for (entropy, wait) in
         [(0, 0), (third, 0), (third + 1, 1), (2 * third, 1), (2 * third + 1, 2), (u64::MAX, 2)]
@@ -201,6 +201,7 @@ fn a_schedule_is_read_from_json_and_a_misspelt_field_is_refused() {
     assert!(read(r#"{"backoff": {"kind": "list", "waits": []}, "jiter": "full"}"#).is_err());
     assert!(read(r#"{"backoff": {"kind": "list", "waits": [], "cap": "1h"}}"#).is_err());
     assert!(read(r#"{"backoff": {"kind": "linear"}}"#).is_err());
+    assert!(read(r#"{"backoff": {"kind": "fibonacci"}}"#).is_err());
 }
 
 proptest! {
@@ -237,13 +238,12 @@ proptest! {
         if let Backoff::Exponential { base, factor, cap, .. } = schedule.backoff {
             let mut before = base;
             for attempt in 1..schedule.attempts_max().min(200) {
-                let highest = schedule.bounds(attempt).map(|bounds| bounds.highest);
                 let exact = u128::from(factor)
                     .checked_pow(attempt - 1)
                     .and_then(|growth| growth.checked_mul(u128::from(base.get())))
                     .unwrap_or(u128::MAX);
                 let expected = u64::try_from(exact).map_or(cap, |exact| ms(exact).min(cap));
-                prop_assert_eq!(highest, Some(expected));
+                prop_assert_eq!(schedule.wait_before_jitter(attempt), Some(expected));
                 prop_assert!(before <= expected);
                 before = expected;
             }

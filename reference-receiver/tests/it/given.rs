@@ -67,7 +67,7 @@ pub(crate) fn config() -> ReceiverConfig {
 /// A rule of so many attempts, one right after the other.
 pub(crate) fn rule(attempts: usize, lease: Millis) -> InboxRule {
     let backoff = Backoff::List { waits: vec![ms(1); attempts - 1] };
-    InboxRule { lease, schedule: Schedule { backoff, jitter: Jitter::None } }
+    InboxRule { lease, schedule: Schedule::new(backoff, Jitter::None) }
 }
 
 /// The time as the store is told it, moved later by `span`.

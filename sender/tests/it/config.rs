@@ -48,7 +48,7 @@ fn a_policy_that_cannot_work_is_refused_with_its_field() {
                 cap: Millis::from_secs(9),
                 attempts_max: 0,
             };
-            p.schedule = Schedule { backoff, jitter: Jitter::Full };
+            p.schedule = Schedule::new(backoff, Jitter::Full);
         },
         "schedule.attempts_max",
     );

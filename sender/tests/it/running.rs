@@ -38,7 +38,7 @@ pub(crate) const POLL: Millis = Millis::new(10);
 /// A sender with these waits between attempts, in milliseconds, and without a sweep.
 pub(crate) fn config(waits: &[u64]) -> SenderConfig {
     let waits = waits.iter().copied().map(Millis::new).collect();
-    let schedule = Schedule { backoff: Backoff::List { waits }, jitter: Jitter::None };
+    let schedule = Schedule::new(Backoff::List { waits }, Jitter::None);
     SenderConfig {
         policy: Policy { schedule, ..Policy::default() },
         sweep_interval: Millis::from_hours(1),

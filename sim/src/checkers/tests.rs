@@ -23,15 +23,15 @@ struct Sound {
 }
 
 fn delivery(phase: Phase) -> Delivery {
+    let event_id = EventId::new("msg_1").unwrap();
+    let endpoint_id = EndpointId::new("ep_1").unwrap();
+    let id = DeliveryId::new("msg_1~ep_1").unwrap();
     Delivery {
-        id: DeliveryId::new("msg_1~ep_1").unwrap(),
-        event_id: EventId::new("msg_1").unwrap(),
-        endpoint_id: EndpointId::new("ep_1").unwrap(),
-        created_at: NOW,
         version: 2,
         attempts: 1,
         scheduled_attempts: 1,
         phase,
+        ..Delivery::new(id, event_id, endpoint_id, NOW)
     }
 }
 

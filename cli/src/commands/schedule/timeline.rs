@@ -1,13 +1,25 @@
 //! A schedule spread out over time: when each attempt is made at the earliest, on average, and at
 //! the latest.
 
-use hookproof_core::schedule::{Jitter, Schedule};
+use hookproof_core::policy::Policy;
+use hookproof_core::schedule::Jitter;
+use hookproof_core::time::Millis;
 use serde::Serialize;
 
-/// The attempts of a schedule, at least one.
+use super::lives::{Lives, percentile};
+
+/// The attempts of a policy whose receiver never takes the event; at least one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Timeline {
     pub(super) entries: Vec<Entry>,
+    /// When the last attempt is made that the greatest age still allows.
+    pub(super) last: Spread,
+    /// How many attempts are made: fewest, in thousandths on average, most.
+    pub(super) attempts: Count,
+    /// The same, within the first hour.
+    pub(super) first_hour: Count,
+    /// The shares of `OUTAGES` are told of these lives.
+    pub(super) lives: Lives,
 }
 
 /// One attempt.
@@ -22,123 +34,216 @@ pub(super) struct Entry {
 }
 
 /// What a span of time can be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(super) struct Spread {
     pub(super) lowest_ms: u64,
     /// Halves are rounded down.
     pub(super) mean_ms: u64,
+    pub(super) p50_ms: u64,
+    pub(super) p95_ms: u64,
     pub(super) highest_ms: u64,
 }
 
-const AT_ONCE: Spread = Spread { lowest_ms: 0, mean_ms: 0, highest_ms: 0 };
-const FIRST: Entry = Entry { attempt: 1, wait: AT_ONCE, since_event: AT_ONCE };
+impl Spread {
+    /// What is not left to chance.
+    #[cfg(test)]
+    pub(super) fn exactly(ms: u64) -> Self {
+        Self { lowest_ms: ms, mean_ms: ms, p50_ms: ms, p95_ms: ms, highest_ms: ms }
+    }
+}
+
+/// How many there can be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub(super) struct Count {
+    pub(super) lowest: u64,
+    pub(super) mean_thousandths: u64,
+    pub(super) highest: u64,
+}
+
+const FIRST: Entry = Entry { attempt: 1, wait: NONE, since_event: NONE };
+const NONE: Spread = Spread { lowest_ms: 0, mean_ms: 0, p50_ms: 0, p95_ms: 0, highest_ms: 0 };
+const HOUR_MS: u64 = 3_600_000;
 
 impl Timeline {
-    pub(super) fn new(schedule: &Schedule) -> Self {
+    /// The timeline under a policy, whose receiver asks for `retry_after` each time.
+    pub(super) fn new(policy: &Policy, retry_after: Option<Millis>) -> Self {
+        let age_max = policy.life.age_max.map_or(u64::MAX, Millis::get);
+        let mut lives = Lives::new(policy);
         let mut entries = vec![FIRST];
-        let mut sum = Sum::default();
-        for attempt in 1..schedule.attempts_max() {
-            let Some(bounds) = schedule.bounds(attempt) else { break };
-            let wait = Sum {
-                lowest: bounds.lowest.get(),
-                mean_twice: mean_twice(schedule.jitter, bounds.lowest.get(), bounds.highest.get()),
-                highest: bounds.highest.get(),
+        let (mut lowest, mut mean_65536, mut highest) = (0_u64, 0_u128, 0_u64);
+        for attempt in 1..policy.schedule.attempts_max() {
+            let Some(draw) = policy.draw(attempt, None, retry_after) else { break };
+            let bounds = draw.bounds();
+            if lowest.saturating_add(bounds.lowest.get()) > age_max {
+                break;
+            }
+            let drawn = lives.go_on(policy, attempt, retry_after);
+            lowest = lowest.saturating_add(bounds.lowest.get());
+            highest = highest.saturating_add(bounds.highest.get());
+            // Decorrelated waits depend on the one before: there only the lives know the middle.
+            let (mean, p50_ms, p95_ms) = if policy.schedule.jitter == Jitter::Decorrelated {
+                (drawn.mean_65536, drawn.p50_ms, drawn.p95_ms)
+            } else {
+                (draw.mean_65536(), draw.percentile(50).get(), draw.percentile(95).get())
             };
-            sum = sum.plus(wait);
-            entries.push(Entry {
-                attempt: attempt + 1,
-                wait: wait.spread(),
-                since_event: sum.spread(),
-            });
+            mean_65536 = mean_65536.saturating_add(mean);
+            let wait = Spread {
+                lowest_ms: bounds.lowest.get(),
+                mean_ms: whole(mean),
+                p50_ms,
+                p95_ms,
+                highest_ms: bounds.highest.get(),
+            };
+            let since_event = Spread {
+                lowest_ms: lowest,
+                mean_ms: whole(mean_65536),
+                p50_ms: lives.percentile(50),
+                p95_ms: lives.percentile(95),
+                highest_ms: highest,
+            };
+            entries.push(Entry { attempt: attempt + 1, wait, since_event });
         }
-        Self { entries }
-    }
-
-    pub(super) fn last(&self) -> Entry {
-        self.entries.last().copied().unwrap_or(FIRST)
+        let made = |entry: &&Entry, by: u64| entry.since_event.highest_ms <= by;
+        let count = |lowest: usize, mean_thousandths: u64, highest: usize| Count {
+            lowest: lowest as u64,
+            mean_thousandths,
+            highest: highest as u64,
+        };
+        let sure = entries.iter().take_while(|entry| made(entry, age_max)).count();
+        let hour = age_max.min(HOUR_MS - 1);
+        let first_hour = count(
+            entries.iter().take_while(|entry| made(entry, hour)).count(),
+            lives.mean_thousandths(|at| at <= hour),
+            entries.iter().take_while(|entry| entry.since_event.lowest_ms <= hour).count(),
+        );
+        let attempts = count(sure, lives.mean_thousandths(|at| at <= age_max), entries.len());
+        let last = last(&entries, &lives, age_max);
+        Self { entries, last, attempts, first_hour, lives }
     }
 
     /// Whether any wait is left to chance.
     pub(super) fn is_spread(&self) -> bool {
         self.entries.iter().any(|entry| entry.wait.lowest_ms != entry.wait.highest_ms)
     }
-}
 
-/// Twice the mean of a wait: the mean itself may have a half.
-fn mean_twice(jitter: Jitter, lowest: u64, highest: u64) -> u128 {
-    match jitter {
-        Jitter::None => 2 * u128::from(highest),
-        // Uniform between the bounds.
-        Jitter::Full => u128::from(lowest) + u128::from(highest),
+    /// The longest time between the end of an outage and the next attempt, if there is one.
+    pub(super) fn longest_wait_ms(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.wait.highest_ms).max().unwrap_or(0)
     }
 }
 
-/// Waits added up, in milliseconds.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    lowest: u64,
-    mean_twice: u128,
-    highest: u64,
+/// When the last attempt is made. Where the age can cut a delivery off, the last one before that is
+/// no earlier than the greatest age less the wait that led beyond it.
+fn last(entries: &[Entry], lives: &Lives, age_max: u64) -> Spread {
+    let end = entries.last().unwrap_or(&FIRST).since_event;
+    if end.highest_ms <= age_max {
+        return end;
+    }
+    let cut = entries.windows(2).filter_map(|pair| {
+        let (at, next) = (pair[0].since_event, pair[1]);
+        let earliest = age_max.saturating_add(1).saturating_sub(next.wait.highest_ms);
+        let earliest = at.lowest_ms.max(earliest);
+        (next.since_event.highest_ms > age_max && earliest <= at.highest_ms.min(age_max))
+            .then_some(earliest)
+    });
+    let lasts = lives.lasts(age_max);
+    let sum: u128 = lasts.iter().map(|at| u128::from(*at)).sum();
+    Spread {
+        lowest_ms: cut
+            .chain((end.lowest_ms <= age_max).then_some(end.lowest_ms))
+            .min()
+            .unwrap_or(0),
+        mean_ms: u64::try_from(sum / (lasts.len() as u128).max(1)).unwrap_or(u64::MAX),
+        p50_ms: percentile(&lasts, 50),
+        p95_ms: percentile(&lasts, 95),
+        highest_ms: entries
+            .iter()
+            .take_while(|entry| entry.since_event.lowest_ms <= age_max)
+            .last()
+            .map_or(0, |entry| entry.since_event.highest_ms.min(age_max)),
+    }
 }
 
-impl Sum {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            lowest: self.lowest.saturating_add(other.lowest),
-            mean_twice: self.mean_twice + other.mean_twice,
-            highest: self.highest.saturating_add(other.highest),
-        }
-    }
-
-    fn spread(self) -> Spread {
-        Spread {
-            lowest_ms: self.lowest,
-            mean_ms: u64::try_from(self.mean_twice / 2).unwrap_or(u64::MAX),
-            highest_ms: self.highest,
-        }
-    }
+fn whole(mean_65536: u128) -> u64 {
+    u64::try_from(mean_65536 >> 16).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use hookproof_core::life::Life;
     use hookproof_core::preset;
-    use hookproof_core::schedule::Backoff;
-    use hookproof_core::time::Millis;
+    use hookproof_core::schedule::{Backoff, Schedule};
 
     use super::*;
 
+    fn timeline(schedule: Schedule) -> Timeline {
+        Timeline::new(&Policy { schedule, ..Policy::default() }, None)
+    }
+
     #[test]
     fn waits_add_up_to_the_time_since_the_event() {
-        let timeline = Timeline::new(&preset::standard_webhooks().schedule);
-        let ms = (75 * 3600 + 35 * 60 + 5) * 1000;
-        let exact = Spread { lowest_ms: ms, mean_ms: ms, highest_ms: ms };
+        let timeline = timeline(preset::standard_webhooks().schedule);
         assert_eq!(timeline.entries.len(), 10);
-        assert_eq!(timeline.last().since_event, exact);
+        assert_eq!(timeline.last, Spread::exactly((75 * 3600 + 35 * 60 + 5) * 1000));
         assert!(!timeline.is_spread());
     }
 
     #[test]
     fn full_jitter_has_its_mean_in_the_middle_and_zero_as_its_lower_bound() {
-        let timeline = Timeline::new(&preset::full_jitter_hour().schedule);
+        let timeline = timeline(preset::full_jitter_hour().schedule);
         // Without jitter, the second seed document has 510 s of waits before attempt 9.
         let ninth = timeline.entries[8].since_event;
-        assert_eq!(ninth, Spread { lowest_ms: 0, mean_ms: 255_000, highest_ms: 510_000 });
+        assert_eq!((ninth.lowest_ms, ninth.mean_ms, ninth.highest_ms), (0, 255_000, 510_000));
         assert!(timeline.is_spread());
+        assert!(timeline.last.highest_ms < 86_400_000, "a day's outage is not survived");
     }
 
     #[test]
     fn half_milliseconds_do_not_get_lost_in_a_sum() {
         let backoff = Backoff::List { waits: vec![Millis::new(1), Millis::new(1)] };
-        let timeline = Timeline::new(&Schedule { backoff, jitter: Jitter::Full });
+        let timeline = timeline(Schedule::new(backoff, Jitter::Full));
         assert_eq!(timeline.entries[1].since_event.mean_ms, 0);
         assert_eq!(timeline.entries[2].since_event.mean_ms, 1);
     }
 
     #[test]
     fn a_single_attempt_is_made_at_once() {
-        let backoff = Backoff::List { waits: vec![] };
-        let timeline = Timeline::new(&Schedule { backoff, jitter: Jitter::None });
+        let timeline = timeline(Schedule::new(Backoff::List { waits: vec![] }, Jitter::None));
         assert_eq!(timeline.entries.len(), 1);
-        assert_eq!(timeline.last().since_event, AT_ONCE);
+        assert_eq!(timeline.last, NONE);
+    }
+
+    #[test]
+    fn percentiles_since_the_event_are_near_those_of_a_known_distribution() {
+        // Two waits of 0 to 10 s each: the sum is triangular, its median 10 s, and 95 % lie below
+        // 20 s − √(2 · 0.05) · 10 s.
+        let waits = vec![Millis::from_secs(10); 2];
+        let timeline = timeline(Schedule::new(Backoff::List { waits }, Jitter::Full));
+        let sum = timeline.entries[2].since_event;
+        assert!(sum.p50_ms.abs_diff(10_000) < 250, "{sum:?}");
+        assert!(sum.p95_ms.abs_diff(16_838) < 250, "{sum:?}");
+    }
+
+    #[test]
+    fn the_greatest_age_cuts_the_timeline_off() {
+        let mut policy =
+            Policy { schedule: preset::standard_webhooks().schedule, ..Policy::default() };
+        policy.life = Life { age_max: Some(Millis::from_hours(24)), ..Life::default() };
+        let timeline = Timeline::new(&policy, None);
+        assert_eq!(timeline.entries.len(), 7);
+        assert_eq!(timeline.last.highest_ms, (17 * 3600 + 35 * 60 + 5) * 1000);
+        let full = preset::full_jitter_hour().schedule;
+        let life = Life { age_max: Some(Millis::from_minutes(5)), ..Life::default() };
+        let timeline = Timeline::new(&Policy { schedule: full, life, ..Policy::default() }, None);
+        assert_eq!((timeline.last.lowest_ms, timeline.last.highest_ms), (0, 300_000));
+    }
+
+    #[test]
+    fn a_retry_after_raises_each_wait_to_itself() {
+        let policy = Policy { schedule: preset::full_jitter_hour().schedule, ..Policy::default() };
+        let timeline = Timeline::new(&policy, Some(Millis::from_minutes(1)));
+        assert!(timeline.entries[1..].iter().all(|entry| entry.wait.lowest_ms == 60_000));
+        assert_eq!(timeline.entries[1].wait, Spread::exactly(60_000));
+        assert_eq!(timeline.entries[10].wait.highest_ms, 1_024_000);
     }
 }

@@ -1,0 +1,139 @@
+//! The timeline as a picture that needs nothing beside it: SVG, or a page that holds it.
+
+use std::fmt::Write as _;
+
+use super::facts::{Window, Within};
+use super::timeline::Timeline;
+use super::{about, span_text};
+
+const WIDTH: u64 = 960;
+const LEFT: u64 = 60;
+const RIGHT: u64 = 940;
+const TOP: u64 = 60;
+const ROW: u64 = 18;
+/// More rows than this no eye tells apart: the picture shows evenly chosen ones.
+const ROWS_MAX: usize = 60;
+
+const MARKS: [(u64, &str); 10] = [
+    (1_000, "1s"),
+    (10_000, "10s"),
+    (60_000, "1m"),
+    (600_000, "10m"),
+    (3_600_000, "1h"),
+    (6 * 3_600_000, "6h"),
+    (86_400_000, "1d"),
+    (3 * 86_400_000, "3d"),
+    (7 * 86_400_000, "7d"),
+    (30 * 86_400_000, "30d"),
+];
+
+/// The timeline as an SVG document; time runs from left to right on a logarithmic scale.
+pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> String {
+    let step = timeline.entries.len().div_ceil(ROWS_MAX).max(1);
+    let last = timeline.entries.len() - 1;
+    let rows: Vec<_> = timeline
+        .entries
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| at % step == 0 || *at == last)
+        .map(|(_, entry)| entry)
+        .collect();
+    let longest = timeline.entries.last().map_or(0, |entry| entry.since_event.highest_ms);
+    let longest = longest.max(outage.map_or(0, |outage| outage.end_ms)).max(1_000);
+    let x = |ms: u64| LEFT as f64 + (RIGHT - LEFT) as f64 * scale(ms) / scale(longest);
+    let bottom = TOP + ROW * rows.len() as u64;
+    let height = bottom + 40;
+    let title = escaped(title);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         width=\"{WIDTH}\" height=\"{height}\" role=\"img\" font-family=\"sans-serif\" \
+         font-size=\"12\">\n<title>{title}</title>\n\
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
+         <text x=\"{LEFT}\" y=\"24\" font-size=\"16\" fill=\"#111111\">{title}</text>\n"
+    );
+    let mut line = |text: String| {
+        svg.push_str(&text);
+        svg.push('\n');
+    };
+    if let Some(Window { start_ms, end_ms }) = outage {
+        let (from, to) = (x(start_ms), x(end_ms));
+        line(format!(
+            "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{}\" fill=\"#fbdada\"/>",
+            to - from,
+            bottom - TOP
+        ));
+    }
+    for (ms, name) in MARKS.iter().filter(|(ms, _)| *ms <= longest) {
+        let at = x(*ms);
+        line(format!(
+            "<line x1=\"{at:.1}\" y1=\"{TOP}\" x2=\"{at:.1}\" y2=\"{bottom}\" stroke=\"#dddddd\"/>"
+        ));
+        line(format!(
+            "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555555\">{name}</text>",
+            TOP - 8
+        ));
+    }
+    for (y, entry) in (TOP..).step_by(18).zip(rows) {
+        let spread = entry.since_event;
+        let (from, to) = (x(spread.lowest_ms), x(spread.highest_ms));
+        let colour = match outage.map(|outage| outage.holds(entry)) {
+            Some(Within::Yes) => "#b42318",
+            Some(Within::Maybe) => "#b25e09",
+            Some(Within::No) | None => "#1f5fa8",
+        };
+        let (middle, y_text) = (y + ROW / 2, y + 13);
+        line(format!(
+            "<text x=\"{}\" y=\"{y_text}\" text-anchor=\"end\" fill=\"#111111\">{}</text>",
+            LEFT - 10,
+            entry.attempt
+        ));
+        line(format!(
+            "<line x1=\"{from:.1}\" y1=\"{middle}\" x2=\"{to:.1}\" y2=\"{middle}\" \
+             stroke=\"{colour}\" stroke-width=\"6\" stroke-opacity=\"0.35\"/>"
+        ));
+        let what = format!(
+            "attempt {}: {} to {} after the event, {} on average",
+            entry.attempt,
+            span_text(spread.lowest_ms),
+            span_text(spread.highest_ms),
+            about(spread.mean_ms)
+        );
+        line(format!(
+            "<circle cx=\"{:.1}\" cy=\"{middle}\" r=\"4\" fill=\"{colour}\"><title>{what}</title>\
+             </circle>",
+            x(spread.mean_ms)
+        ));
+    }
+    line(format!(
+        "<text x=\"{LEFT}\" y=\"{}\" fill=\"#555555\">time since the event (logarithmic); dot: mean, \
+         bar: lowest to highest{}</text>",
+        bottom + 24,
+        if outage.is_some() { "; shaded: the outage" } else { "" }
+    ));
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// A page with the picture and the printed text.
+pub(super) fn html(title: &str, picture: &str, text: &str) -> String {
+    let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n");
+    let _ = write!(
+        page,
+        "<meta charset=\"utf-8\"/>\n<title>{title}</title>\n<style>\nbody {{ margin: 2rem auto; \
+         max-width: 60rem; font-family: sans-serif; }}\nsvg {{ max-width: 100%; height: auto; }}\n\
+         pre {{ overflow-x: auto; }}\n</style>\n</head>\n<body>\n<h1>{title}</h1>\n{picture}\
+         <pre>{text}</pre>\n</body>\n</html>\n",
+        title = escaped(title),
+        text = escaped(text),
+    );
+    page
+}
+
+/// Where a time stands: a logarithm that begins at zero, so that `at once` has a place, too.
+fn scale(ms: u64) -> f64 {
+    (ms as f64 / 500.0).ln_1p()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,103 @@
+//! Where a policy comes from: a preset by its name, or a file.
+
+use std::fs;
+use std::path::Path;
+
+use hookproof_core::policy::Policy;
+use hookproof_core::preset::{self, Certainty};
+
+use crate::config;
+use crate::failure::Failure;
+
+/// How alike two names must be for one to be meant by the other (1: the same).
+const LIKENESS_MIN: f64 = 0.7;
+
+/// A policy and what is known about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Source {
+    pub(super) name: String,
+    pub(super) source: String,
+    pub(super) certainty: Option<Certainty>,
+    pub(super) note: &'static str,
+    pub(super) policy: Policy,
+}
+
+impl Source {
+    /// The preset of this name.
+    pub(super) fn preset(name: &str) -> Result<Self, Failure> {
+        let preset = preset::find(name).ok_or_else(|| unknown(name))?;
+        Ok(Self {
+            name: preset.name.to_owned(),
+            source: preset.source.to_owned(),
+            certainty: Some(preset.certainty),
+            note: preset.note,
+            policy: Policy { schedule: preset.schedule, ..Policy::default() },
+        })
+    }
+
+    /// The policy in this file: JSON if its name says so, else TOML.
+    pub(super) fn file(path: &Path) -> Result<Self, Failure> {
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::usage(
+                format!("cannot read the policy {}: {error}", path.display()),
+                "give the path of a TOML or JSON file with the fields of [sender.policy]",
+            )
+        })?;
+        let is_json = path.extension().is_some_and(|extension| extension == "json");
+        let policy = if is_json { json(path, &text)? } else { toml(path)? };
+        Ok(Self {
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            source: path.display().to_string(),
+            certainty: None,
+            note: "",
+            policy,
+        })
+    }
+
+    /// A file if there is one of this name, else the preset.
+    pub(super) fn named(name: &str) -> Result<Self, Failure> {
+        let path = Path::new(name);
+        let looks_like_a_file = name.contains(['/', '.']);
+        if looks_like_a_file { Self::file(path) } else { Self::preset(name) }
+    }
+}
+
+fn toml(path: &Path) -> Result<Policy, Failure> {
+    let file = config::read::<Policy>(path)?;
+    match file.content.validate() {
+        Ok(()) => Ok(file.content),
+        Err(error) => {
+            let problem = error.to_string().replacen(&format!("`{}` ", error.field()), "", 1);
+            Err(file.invalid(error.field(), &problem))
+        }
+    }
+}
+
+fn json(path: &Path, text: &str) -> Result<Policy, Failure> {
+    let help = "docs/schedule.md lists each field of a policy with what is allowed";
+    let shown = path.display();
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let policy: Policy = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let field = error.path().to_string();
+        Failure::usage(format!("{shown}: `{field}`: {}", error.inner()), help)
+    })?;
+    deserializer
+        .end()
+        .map_err(|error| Failure::usage(format!("{shown}: after the policy: {error}"), help))?;
+    policy.validate().map_err(|error| Failure::usage(format!("{shown}: {error}"), help))?;
+    Ok(policy)
+}
+
+fn unknown(name: &str) -> Failure {
+    let names: Vec<_> = preset::all().into_iter().map(|preset| preset.name).collect();
+    let nearest = names
+        .iter()
+        .map(|known| (strsim::jaro_winkler(known, &name.to_lowercase()), known))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let guess = nearest.map_or(String::new(), |(_, known)| format!("did you mean {known}? "));
+    Failure::usage(
+        format!("there is no schedule \"{}\"", name.escape_debug()),
+        format!("{guess}The schedules are {}", names.join(", ")),
+    )
+}

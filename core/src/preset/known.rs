@@ -1,0 +1,211 @@
+//! The schedules of others, as they publish them.
+
+use super::{Certainty, Preset};
+use crate::schedule::{Backoff, Jitter, Schedule};
+use crate::time::Millis;
+
+/// The senders whose schedules are known, or known in part.
+pub(super) fn senders() -> Vec<Preset> {
+    vec![
+        Preset {
+            name: "svix",
+            source: "Svix: documentation of retries, and the server's configuration and code",
+            certainty: Certainty::Documented,
+            note: "a Retry-After is clamped to one to two times the wait",
+            schedule: spread(list("5s 5m 30m 2h 5h 10h 10h"), Jitter::Proportional { percent: 20 }),
+        },
+        Preset {
+            name: "convoy-default",
+            source: "Convoy: code, the default strategy of a project",
+            certainty: Certainty::Documented,
+            note: "",
+            schedule: linear(Millis::from_secs(100), 10),
+        },
+        Preset {
+            name: "convoy-exponential",
+            source: "Convoy: code, the exponential strategy",
+            certainty: Certainty::Documented,
+            note: "the interval and the number of attempts are settings; here those of the default strategy",
+            schedule: spread(
+                exponential(Millis::from_secs(100), 2, Millis::from_secs(7200), 10),
+                Jitter::Additive { most: Millis::from_secs(5) },
+            ),
+        },
+        Preset {
+            name: "outpost",
+            source: "Outpost: documentation and code, the default settings",
+            certainty: Certainty::Documented,
+            note: "",
+            schedule: exponential(Millis::from_secs(30), 2, Millis::from_secs(15_360), 11),
+        },
+        Preset {
+            name: "stripe",
+            source: "Stripe: documentation, \"exponential up to three days\"",
+            certainty: Certainty::Unknown,
+            note: "intervals are not published; a doubling from 1m that ends within three days",
+            schedule: exponential(Millis::from_minutes(1), 2, Millis::from_hours(72), 13),
+        },
+        Preset {
+            name: "github",
+            source: "GitHub: documentation, failed deliveries are not redelivered by themselves",
+            certainty: Certainty::Documented,
+            note: "an attempt may take 10s",
+            schedule: list(""),
+        },
+        Preset {
+            name: "shopify",
+            source: "Shopify: documentation, 8 retries over 4 hours, exponential",
+            certainty: Certainty::Unknown,
+            note: "intervals are not published; a doubling that fits. An attempt may take 5s",
+            schedule: exponential(Millis::from_secs(56), 2, Millis::from_hours(2), 9),
+        },
+        Preset {
+            name: "slack-events",
+            source: "Slack Events API, as others report it",
+            certainty: Certainty::Secondary,
+            note: "an attempt may take 3s",
+            schedule: list("0s 1m 5m"),
+        },
+        Preset {
+            name: "square",
+            source: "Square: documentation (an older page)",
+            certainty: Certainty::Documented,
+            note: "",
+            schedule: list_then("1m 2m 4m 8m 16m 32m", "1h", 70),
+        },
+        Preset {
+            name: "adyen",
+            source: "Adyen: documentation",
+            certainty: Certainty::Documented,
+            note: "",
+            schedule: list_then("9s 18s 27s 2m 5m 10m 15m 30m 1h 2h 4h 8h", "8h", 87),
+        },
+        Preset {
+            name: "paddle",
+            source: "Paddle: documentation, 60 retries over 3 days",
+            certainty: Certainty::Unknown,
+            note: "intervals are not published; even ones that fit. An attempt may take 5s",
+            schedule: linear(Millis::from_minutes(72), 61),
+        },
+        Preset {
+            name: "mailgun",
+            source: "Mailgun: documentation",
+            certainty: Certainty::Documented,
+            note: "a 406 stops the retries",
+            schedule: list("5m 10m 15m 1h 2h 4h"),
+        },
+        Preset {
+            name: "zoom",
+            source: "Zoom: documentation",
+            certainty: Certainty::Documented,
+            note: "an attempt may take 3s",
+            schedule: list("5m 20m 1h"),
+        },
+        Preset {
+            name: "razorpay",
+            source: "Razorpay: documentation, exponential over 24 hours, then disabled",
+            certainty: Certainty::Unknown,
+            note: "intervals are not published; a doubling that fits. Afterwards the endpoint is disabled",
+            schedule: exponential(Millis::from_secs(84), 2, Millis::from_hours(24), 11),
+        },
+        Preset {
+            name: "kit",
+            source: "Kit: documentation",
+            certainty: Certainty::Documented,
+            note: "a 410 stops the retries; a Retry-After counts from 1s to 24h",
+            schedule: list("30s 2m 15m 1h 4h 12h 24h"),
+        },
+        Preset {
+            name: "wix",
+            source: "Wix: documentation",
+            certainty: Certainty::Documented,
+            note: "",
+            schedule: list("1m 10m 1h 2h 2h 2h 4h 4h 4h 8h 8h 12h"),
+        },
+        Preset {
+            name: "circle-cpn",
+            source: "Circle Payments Network: documentation",
+            certainty: Certainty::Documented,
+            note: "",
+            schedule: list("1s 10s 30s 1m 15m 1h 3h 5h 6h 10h 11h"),
+        },
+        Preset {
+            name: "brevo",
+            source: "Brevo: documentation",
+            certainty: Certainty::Documented,
+            note: "a 4xx or 5xx stops the retries",
+            schedule: list("10m 1h 2h 8h"),
+        },
+        Preset {
+            name: "strike",
+            source: "Strike: documentation, 3ⁿ seconds, 12 tries, about 9 days",
+            certainty: Certainty::Documented,
+            note: "410 and 501 opt out",
+            schedule: exponential(Millis::from_secs(3), 3, Millis::from_secs(531_441), 13),
+        },
+        Preset {
+            name: "nmi",
+            source: "NMI: documentation",
+            certainty: Certainty::Documented,
+            note: "",
+            schedule: list("15s 1m 1m 1m 5m 15m 30m 1h 1h 1h 1h 1h 1h 1h 1h 1h 1h 12h 12h 24h"),
+        },
+    ]
+}
+
+/// The two formulas of the project's first seed document.
+pub(super) fn first_seed_document() -> Vec<Preset> {
+    vec![
+        Preset {
+            name: "seed-1-python",
+            source: "seed document 1: min(uniform(0, 30 * 2 ** attempt), 3600) seconds",
+            certainty: Certainty::Documented,
+            note: "the cap comes after the jitter, so waits gather at it; eight retries, as the text labels them, with the means of the jitter",
+            schedule: Schedule {
+                cap_after_jitter: Some(Millis::from_hours(1)),
+                ..spread(
+                    exponential(Millis::from_secs(60), 2, Millis::from_secs(7680), 9),
+                    Jitter::Full,
+                )
+            },
+        },
+        Preset {
+            name: "seed-1-php",
+            source: "seed document 1: min(30 * 2 ** attempt * random_int(50, 150) / 100, 3600) seconds",
+            certainty: Certainty::Documented,
+            note: "the cap comes after the jitter, so waits gather at it",
+            schedule: Schedule {
+                cap_after_jitter: Some(Millis::from_hours(1)),
+                ..spread(
+                    exponential(Millis::from_secs(60), 2, Millis::from_secs(3840), 8),
+                    Jitter::Proportional { percent: 50 },
+                )
+            },
+        },
+    ]
+}
+
+/// Waits one by one, without jitter. Each is well-formed: a test reads them all.
+pub(super) fn list(waits: &str) -> Schedule {
+    let waits = waits.split_whitespace().map(|wait| wait.parse().unwrap_or(Millis::MAX));
+    Schedule::new(Backoff::List { waits: waits.collect() }, Jitter::None)
+}
+
+/// The same, and then `count` times the wait `last`.
+fn list_then(waits: &str, last: &str, count: usize) -> Schedule {
+    list(&format!("{waits}{}", format!(" {last}").repeat(count)))
+}
+
+/// Ever the same wait, without jitter.
+fn linear(base: Millis, attempts_max: u32) -> Schedule {
+    let backoff = Backoff::Linear { base, step: Millis::ZERO, cap: base, attempts_max };
+    Schedule::new(backoff, Jitter::None)
+}
+
+fn exponential(base: Millis, factor: u32, cap: Millis, attempts_max: u32) -> Schedule {
+    Schedule::new(Backoff::Exponential { base, factor, cap, attempts_max }, Jitter::None)
+}
+
+fn spread(schedule: Schedule, jitter: Jitter) -> Schedule {
+    Schedule { jitter, ..schedule }
+}

@@ -1,0 +1,101 @@
+//! What the presets are, in the figures that their sources give.
+
+use hookproof_core::preset::{self, Certainty, Preset};
+use hookproof_core::schedule::{Bounds, Jitter, Schedule};
+use hookproof_core::time::Millis;
+
+use crate::given::{ms, secs};
+
+fn find(name: &str) -> Preset {
+    preset::find(name).expect(name)
+}
+
+fn before_jitter(schedule: &Schedule) -> Vec<Millis> {
+    (1..schedule.attempts_max()).filter_map(|n| schedule.wait_before_jitter(n)).collect()
+}
+
+/// How many attempts, and how long all waits take without jitter.
+fn check(name: &str, certainty: Certainty, attempts: u32, total: &str) {
+    let Preset { schedule, certainty: told, .. } = find(name);
+    let sum = before_jitter(&schedule).into_iter().fold(Millis::ZERO, Millis::plus);
+    assert_eq!((schedule.attempts_max(), sum.to_string().as_str()), (attempts, total), "{name}");
+    assert_eq!(told, certainty, "{name}");
+}
+
+#[test]
+fn each_sender_has_the_attempts_and_the_span_that_its_source_tells() {
+    use Certainty::{Documented, Secondary, Unknown};
+    check("standard-webhooks", Documented, 10, "75h35m5s");
+    check("svix", Documented, 8, "27h35m5s");
+    check("convoy-default", Documented, 10, "15m");
+    check("convoy-exponential", Documented, 10, "7h31m40s");
+    check("outpost", Documented, 11, "8h31m30s");
+    check("stripe", Unknown, 13, "68h15m");
+    check("github", Documented, 1, "0s");
+    check("shopify", Unknown, 9, "3h58m");
+    check("slack-events", Secondary, 4, "6m");
+    check("square", Documented, 77, "71h3m");
+    check("adyen", Documented, 100, "29d16h2m54s");
+    check("paddle", Unknown, 61, "72h");
+    check("mailgun", Documented, 7, "7h30m");
+    check("zoom", Documented, 4, "1h25m");
+    check("razorpay", Unknown, 11, "23h52m12s");
+    check("kit", Documented, 8, "41h17m30s");
+    check("wix", Documented, 13, "47h11m");
+    check("circle-cpn", Documented, 12, "36h16m41s");
+    check("brevo", Documented, 5, "11h10m");
+    check("strike", Documented, 13, "9d5h26m");
+    check("nmi", Documented, 21, "58h53m15s");
+    check("seed-1-python", Documented, 9, "4h15m");
+    check("seed-1-php", Documented, 8, "2h7m");
+    check("seed-2", Documented, 11, "34m6s");
+    assert_eq!(preset::all().len(), 24, "each preset has its row here");
+}
+
+#[test]
+fn every_wait_of_every_preset_is_far_below_the_largest_span() {
+    for preset in preset::all() {
+        for wait in before_jitter(&preset.schedule) {
+            assert!(wait <= Millis::from_hours(24 * 31), "{}: {wait}", preset.name);
+        }
+    }
+}
+
+#[test]
+fn the_python_formula_has_the_labels_of_its_text_as_means_and_caps_after_the_jitter() {
+    let schedule = find("seed-1-python").schedule;
+    let bounds: Vec<_> = (1..=8).filter_map(|n| schedule.bounds(n)).collect();
+    let highest: Vec<_> = bounds.iter().map(|bounds| bounds.highest.get() / 1000).collect();
+    assert_eq!(highest, [60, 120, 240, 480, 960, 1920, 3600, 3600]);
+    assert!(bounds.iter().all(|bounds| bounds.lowest == Millis::ZERO));
+    let mean = |n| schedule.draw(n, None).map(|draw| draw.mean_65536() >> 16);
+    assert_eq!(mean(1), Some(30_000), "\"attempt 1: ~30s\"");
+    assert_eq!(mean(2), Some(60_000));
+    // Of the eighth, evenly up to 7,680 s, what is above 3,600 s gathers there: not 3,840 s.
+    let eighth = schedule.draw(8, None).expect("there is one");
+    assert_eq!(eighth.mean_65536() >> 16, 2_756_249);
+    assert_eq!(eighth.percentile(46), ms(3_532_800));
+    assert_eq!(eighth.percentile(47), secs(3600));
+    assert_eq!(eighth.percentile(100), secs(3600));
+}
+
+#[test]
+fn the_php_formula_spreads_by_half_and_caps_after_the_jitter() {
+    let schedule = find("seed-1-php").schedule;
+    assert_eq!(schedule.jitter, Jitter::Proportional { percent: 50 });
+    assert_eq!(schedule.bounds(1), Some(Bounds { lowest: secs(30), highest: secs(90) }));
+    assert_eq!(schedule.bounds(7), Some(Bounds { lowest: secs(1920), highest: secs(3600) }));
+}
+
+#[test]
+fn svix_spreads_by_a_fifth() {
+    let svix = find("svix").schedule;
+    assert_eq!(svix.bounds(1), Some(Bounds { lowest: secs(4), highest: secs(6) }));
+}
+
+#[test]
+fn convoy_adds_at_most_five_seconds() {
+    let schedule = find("convoy-exponential").schedule;
+    assert_eq!(schedule.bounds(1), Some(Bounds { lowest: secs(100), highest: secs(105) }));
+    assert_eq!(schedule.bounds(9), Some(Bounds { lowest: secs(7200), highest: secs(7205) }));
+}
