@@ -87,21 +87,29 @@ impl Judgement {
     pub(super) const fn deny(about: Option<IpAddr>, reason: Reason) -> Self {
         Self { allowed: false, about, embedded: None, reason }
     }
+
+    /// The reason as a sentence without a full stop: `127.0.0.1 is in 127.0.0.0/8, Loopback (RFC 1122
+    /// §3.2.1.3; IANA …)`.
+    #[must_use]
+    pub fn why(&self) -> String {
+        let reason = &self.reason;
+        match (self.embedded, self.about) {
+            (Some(Embedded { form, address }), Some(about)) if about == IpAddr::V4(address) => {
+                format!("{about}, embedded as {}, {reason}", form.as_str())
+            }
+            (Some(Embedded { form, address }), Some(about)) => {
+                format!("{about}, which carries {address} as {}, {reason}", form.as_str())
+            }
+            (None, Some(about)) => format!("{about} {reason}"),
+            (_, None) => format!("it {reason}"),
+        }
+    }
 }
 
 impl fmt::Display for Judgement {
-    /// The reason as a sentence on the target, without its name and without a full stop: `is denied:
-    /// 127.0.0.1 is in 127.0.0.0/8, Loopback (RFC 1122 §3.2.1.3, IANA …)`.
+    /// The judgement as the rest of a sentence on the target: `is denied: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.allowed { "is allowed: " } else { "is denied: " })?;
-        match (&self.embedded, self.about) {
-            (Some(Embedded { form, address }), Some(about)) if about == IpAddr::V4(*address) => {
-                write!(f, "{about}, embedded as {}, ", form.as_str())?;
-            }
-            (_, Some(about)) => write!(f, "{about} ")?,
-            (_, None) => f.write_str("it ")?,
-        }
-        self.reason.fmt(f)
+        write!(f, "is {}: {}", if self.allowed { "allowed" } else { "denied" }, self.why())
     }
 }
 

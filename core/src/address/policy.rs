@@ -107,20 +107,19 @@ impl AddressPolicy {
     pub fn judge_url(&self, text: &str) -> Result<(EndpointUrl, Judgement), Judgement> {
         let malformed = |error| Judgement::deny(None, Reason::Malformed { error });
         let url = EndpointUrl::parse(text).map_err(malformed)?;
-        let judgement = self.judge_endpoint(&url);
+        let judgement = self.judge_endpoint(url.scheme, &url.host, url.port);
         if judgement.allowed { Ok((url, judgement)) } else { Err(judgement) }
     }
 
-    /// Judges the URL of an endpoint that is taken apart already.
-    pub fn judge_endpoint(&self, url: &EndpointUrl) -> Judgement {
-        let EndpointUrl { scheme, port, .. } = *url;
+    /// Judges the parts of a URL, as [`AddressPolicy::judge_url`] does.
+    pub fn judge_endpoint(&self, scheme: Scheme, host: &Host, port: u16) -> Judgement {
         if !self.schemes.contains(&scheme) {
             return Judgement::deny(None, Reason::Scheme { scheme });
         }
         if !self.ports.is_empty() && !self.ports.contains(&port) {
             return Judgement::deny(None, Reason::Port { port });
         }
-        self.judge_host(&url.host)
+        self.judge_host(host)
     }
 
     /// Judges a host, a name by itself: where it leads is for [`AddressPolicy::judge_resolved`].
