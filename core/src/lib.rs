@@ -15,6 +15,7 @@
 //! A driver writes the state and the record in one transaction guarded by the version it read,
 //! commits, and only then performs the effects.
 
+pub mod address;
 pub mod classify;
 pub mod delivery;
 pub mod endpoint;

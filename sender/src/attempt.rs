@@ -1,9 +1,10 @@
 //! One attempt: resolve, connect, send, read the answer. What comes back is data, never an error.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
+use hookproof_core::address::Judgement;
 use hookproof_core::delivery::Phase;
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::retry_after;
@@ -67,16 +68,22 @@ where
     S: Send + Sync,
 {
     let host = &shared.host;
-    let target = Target::parse(&claimed.endpoint.url).map_err(|_| Failure::Blocked)?;
+    let target = Target::parse(&claimed.endpoint.url).map_err(|error| {
+        tracing::warn!(endpoint = %claimed.endpoint.id, %error, "blocked");
+        Failure::Blocked
+    })?;
+    // The policy may be another one than when the endpoint was registered.
+    unless_denied(claimed, &target.judge(&shared.config.address))?;
     let request = request(claimed, &target, host.now()).ok_or(Failure::Blocked)?;
     let stream = host
-        .within(shared.config.policy.connect_timeout, connect(host, &target))
+        .within(shared.config.policy.connect_timeout, connect(shared, claimed, &target))
         .await
         .ok_or(Failure::ConnectTimeout)??;
     host.at(CrashPoint::AttemptConnected).await;
     if target.is_tls {
-        let stream = shared.tls.connect(&target.host, stream).await.map_err(|error| {
-            tracing::debug!(host = target.host, %error, "the TLS handshake failed");
+        let name = target.host.to_string();
+        let stream = shared.tls.connect(&name, stream).await.map_err(|error| {
+            tracing::debug!(host = name, %error, "the TLS handshake failed");
             Failure::Tls
         })?;
         converse(shared, stream, request, deadline).await
@@ -85,10 +92,25 @@ where
     }
 }
 
-/// The first address that accepts, in the order in which the resolver gave them.
-async fn connect<H: Host>(host: &H, target: &Target) -> Result<H::Stream, Failure> {
-    let addresses: Vec<SocketAddr> =
-        host.resolve(&target.host, target.port).await.map_err(|_| Failure::Dns)?;
+/// The first address that accepts, in the order in which the resolver gave them. The name is looked
+/// up once, all answers are judged, and nothing but these very answers is dialled: a second look-up
+/// could answer otherwise.
+async fn connect<H: Host, S>(
+    shared: &Shared<H, S>,
+    claimed: &Claimed,
+    target: &Target,
+) -> Result<H::Stream, Failure>
+where
+    S: Send + Sync,
+{
+    let host = &shared.host;
+    let name = target.host.to_string();
+    let addresses = host.resolve(&name, target.port).await.map_err(|_| Failure::Dns)?;
+    if addresses.is_empty() {
+        return Err(Failure::Dns);
+    }
+    let judged: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
+    unless_denied(claimed, &shared.config.address.judge_resolved(&target.host, &judged))?;
     let mut failure = Failure::Dns;
     for address in addresses {
         match host.connect(address).await {
@@ -97,6 +119,15 @@ async fn connect<H: Host>(host: &H, target: &Target) -> Result<H::Stream, Failur
         }
     }
     Err(failure)
+}
+
+fn unless_denied(claimed: &Claimed, judgement: &Judgement) -> Result<(), Failure> {
+    if judgement.allowed {
+        return Ok(());
+    }
+    let endpoint = &claimed.endpoint;
+    tracing::warn!(endpoint = %endpoint.id, url = endpoint.url, "blocked: the target {judgement}");
+    Err(Failure::Blocked)
 }
 
 fn connect_failure(error: &io::Error) -> Failure {

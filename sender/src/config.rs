@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use hookproof_core::address::AddressPolicy;
+use hookproof_core::address::policy::AddressPolicyError;
 use hookproof_core::policy::{Policy, PolicyError};
 use hookproof_core::time::Millis;
 use hookproof_runtime::server::ServerLimits;
@@ -13,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct SenderConfig {
     /// How endpoints are served.
     pub policy: Policy,
+    /// Where requests may go.
+    pub address: AddressPolicy,
     /// The most attempts under way at once, over all endpoints.
     pub attempts_max: u32,
     /// The largest event body, in bytes.
@@ -31,6 +35,7 @@ impl Default for SenderConfig {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
+            address: AddressPolicy::default(),
             attempts_max: 256,
             body_bytes_max: 1024 * 1024,
             excerpt_bytes_max: 1024,
@@ -46,6 +51,8 @@ impl Default for SenderConfig {
 pub enum ConfigError {
     /// The policy does not hold together.
     Policy(PolicyError),
+    /// The address policy does not hold together.
+    Address(AddressPolicyError),
     /// A number must be at least 1.
     Zero(&'static str),
 }
@@ -54,6 +61,7 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy(error) => write!(f, "in the policy, {error}"),
+            Self::Address(error) => write!(f, "in the address policy, {error}"),
             Self::Zero(field) => write!(f, "`{field}` is 0; give at least 1"),
         }
     }
@@ -69,6 +77,7 @@ impl SenderConfig {
     /// [`ConfigError`] with the field that is wrong.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.policy.validate().map_err(ConfigError::Policy)?;
+        self.address.validate().map_err(ConfigError::Address)?;
         let zero = [
             ("attempts_max", self.attempts_max == 0),
             ("body_bytes_max", self.body_bytes_max == 0),

@@ -2,19 +2,17 @@
 
 use std::fmt;
 
+use hookproof_core::address::url::Scheme;
+use hookproof_core::address::{AddressPolicy, EndpointUrl, Host, Judgement};
 use hyper::Uri;
-use hyper::http::uri::Scheme;
-
-/// The longest URL, in bytes.
-const URL_BYTES_MAX: usize = 2048;
 
 /// An address that attempts can go to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     /// Whether the connection is encrypted.
     pub is_tls: bool,
-    /// The host name or address, without brackets' meaning changed: as it stands in the URL.
-    pub host: String,
+    /// The host name or address, in the spelling in which it is judged and dialled.
+    pub host: Host,
     /// The port.
     pub port: u16,
     /// The value of the `host` header.
@@ -51,41 +49,20 @@ impl Target {
     /// [`UrlError`] if it is not absolute, has another scheme than `http` or `https`, or carries a
     /// user name, a password or a fragment.
     pub fn parse(url: &str) -> Result<Self, UrlError> {
-        let fail = |why| Err(UrlError { url: url.chars().take(200).collect(), why });
-        if url.len() > URL_BYTES_MAX {
-            return fail("is longer than 2,048 bytes");
+        let fail = |why| UrlError { url: url.chars().take(200).collect(), why };
+        let parsed = EndpointUrl::parse(url).map_err(|error| fail(error.as_str()))?;
+        // What writes the request has a parser of its own, and must see the same.
+        match url.parse::<Uri>() {
+            Ok(uri) if uri.authority().is_some_and(|theirs| *theirs == parsed.authority) => {}
+            _ => return Err(fail("is not a URL")),
         }
-        if url.contains('#') {
-            return fail("has a fragment, which is never sent");
-        }
-        let Ok(uri) = url.parse::<Uri>() else { return fail("is not a URL") };
-        let is_tls = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTPS => true,
-            Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(_) => return fail("has a scheme other than http and https"),
-            None => return fail("is not absolute"),
-        };
-        let Some(authority) = uri.authority() else { return fail("names no host") };
-        if authority.as_str().contains('@') {
-            return fail("carries a user name or password");
-        }
-        if authority.host().is_empty() {
-            return fail("names no host");
-        }
-        let port = match authority.as_str()[authority.host().len()..].strip_prefix(':') {
-            None | Some("") => Some(if is_tls { 443 } else { 80 }),
-            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().ok(),
-            Some(_) => None,
-        };
-        let Some(port @ 1..) = port else {
-            return fail("has a port that is no number from 1 to 65535");
-        };
-        Ok(Self {
-            is_tls,
-            host: authority.host().to_owned(),
-            port,
-            authority: authority.as_str().to_owned(),
-            path: uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
-        })
+        let EndpointUrl { scheme, host, port, authority, path } = parsed;
+        Ok(Self { is_tls: scheme == Scheme::Https, host, port, authority, path })
+    }
+
+    /// Judges it as far as that is possible without looking its name up.
+    pub fn judge(&self, policy: &AddressPolicy) -> Judgement {
+        let scheme = if self.is_tls { Scheme::Https } else { Scheme::Http };
+        policy.judge_endpoint(scheme, &self.host, self.port)
     }
 }

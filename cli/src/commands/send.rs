@@ -42,6 +42,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
+    /// Let requests go to this machine itself, too: 127.0.0.0/8, ::1 and localhost
+    #[arg(long)]
+    allow_loopback: bool,
+
     /// How log lines look on standard error; RUST_LOG says which there are
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
@@ -96,7 +100,7 @@ fn settings(args: Args) -> Result<Settings, Failure> {
             .or_else(|| content(|file| &file.database))
             .unwrap_or_else(|| DATABASE_DEFAULT.into()),
         tls: tls(ca_file)?,
-        sender: sender(file)?,
+        sender: sender(file, args.allow_loopback)?,
         log_format: args.log_format,
         stdin_bound: args.until_stdin_closes,
     })
@@ -118,10 +122,20 @@ fn tls(ca_file: Option<PathBuf>) -> Result<Tls, Failure> {
     Tls::new(Some(&pem)).map_err(unusable)
 }
 
-fn sender(file: Option<ConfigFile<File>>) -> Result<SenderConfig, Failure> {
-    let Some(file) = file else { return Ok(SenderConfig::default()) };
+fn sender(file: Option<ConfigFile<File>>, allow_loopback: bool) -> Result<SenderConfig, Failure> {
+    let mut sender = file.map_or_else(|| Ok(SenderConfig::default()), checked)?;
+    if allow_loopback {
+        sender.address = sender.address.with_loopback();
+    }
+    Ok(sender)
+}
+
+fn checked(file: ConfigFile<File>) -> Result<SenderConfig, Failure> {
     match file.content.sender.validate() {
         Ok(()) => Ok(file.content.sender),
+        Err(ConfigError::Address(error)) => {
+            Err(file.invalid(&format!("sender.address.{}", error.field), error.problem))
+        }
         Err(ConfigError::Policy(error)) => {
             let text = error.to_string();
             let problem = text.strip_prefix(&format!("`{}` ", error.field())).unwrap_or(&text);

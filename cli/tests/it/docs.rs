@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::graph::workspace_root;
 use crate::program::{Ran, hookproof, run};
 
-const COMMANDS: [&str; 5] = ["demo", "receive", "schedule", "send", "sim"];
+const COMMANDS: [&str; 6] = ["address", "demo", "receive", "schedule", "send", "sim"];
 
 fn page(command: &str) -> String {
     let path = workspace_root().join(format!("docs/{command}.md"));
@@ -85,6 +85,14 @@ fn the_timelines_in_the_page_are_those_that_are_printed() {
         let shown = format!("$ hookproof {arguments}\n{printed}");
         assert!(page("schedule").contains(&shown), "docs/schedule.md has another:\n{shown}");
     }
+}
+
+#[test]
+fn the_judgements_in_the_page_are_those_that_are_printed() {
+    let arguments = "address 8.8.8.8 2002:a9fe:a9fe:: localhost.";
+    let printed = run(&arguments.split(' ').collect::<Vec<_>>()).stdout;
+    let shown = format!("$ hookproof {arguments}\n{printed}");
+    assert!(page("address").contains(&shown), "docs/address.md has another:\n{shown}");
 }
 
 /// A table of the example in a page.

@@ -3,6 +3,8 @@
 //! Laws are drawn from a fixed seed, so that a run is the same everywhere. To search elsewhere, or
 //! longer: `PROPTEST_RNG_SEED=7 PROPTEST_CASES=20000 cargo test -p hookproof-core`.
 
+mod address;
+mod address_laws;
 mod breaker_off;
 mod classify;
 mod delivery;

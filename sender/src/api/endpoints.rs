@@ -4,6 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use hookproof_core::address::AddressPolicy;
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::EventType;
 use hookproof_core::id::EndpointId;
@@ -67,7 +68,7 @@ pub(super) async fn create<H: Host, S: Store>(
              `secrets` and `event_types` if wanted"
         ))
     })?;
-    Target::parse(&new.url).map_err(|error| Problem::bad_request(error.to_string()))?;
+    check_target(&new.url, &shared.config.address)?;
     let secrets = new.secrets.unwrap_or_else(|| {
         let bits = [host.entropy(), host.entropy(), host.entropy(), host.entropy()];
         Secrets::one(Secret::from_entropy(bits))
@@ -83,6 +84,19 @@ pub(super) async fn create<H: Host, S: Store>(
     shared.store.create_endpoint(endpoint.clone()).await?;
     let shown = ShownEndpoint::new(endpoint, true);
     Ok((StatusCode::CREATED, Json(shown)).into_response())
+}
+
+/// A name is judged by itself here. Where it leads may change, so that is judged at each attempt.
+fn check_target(url: &str, policy: &AddressPolicy) -> Result<(), Problem> {
+    let target = Target::parse(url).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let judgement = target.judge(policy);
+    if judgement.allowed {
+        return Ok(());
+    }
+    Err(Problem::bad_request(format!(
+        "`{}` {judgement}; the setting `sender.address` says what is allowed",
+        url.escape_debug()
+    )))
 }
 
 pub(super) async fn list<H: Host, S: Store>(State(shared): Api<H, S>) -> Result<Response, Problem> {

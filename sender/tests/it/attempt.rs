@@ -115,13 +115,6 @@ async fn a_port_that_nobody_listens_on_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_cannot_resolve_is_a_dns_failure() {
-    // Longer than a label can be, so that no name server has to be asked.
-    let seen = attempt(&format!("http://{}.test/", "x".repeat(64)), PLENTY).await;
-    assert_eq!(seen.outcomes(), [failed(Failure::Dns)]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn no_response_within_the_total_timeout_is_a_timeout() {
     let limit = Millis::new(300);
     for answer in ["", "HTTP/1.1 200 OK\r\ncontent-le"] {

@@ -55,6 +55,15 @@ fn a_policy_that_cannot_work_is_refused_with_its_field() {
 }
 
 #[test]
+fn an_address_policy_that_cannot_work_is_refused_with_its_field() {
+    check(
+        |c| c.address.schemes.clear(),
+        "in the address policy, `schemes` is empty, so nothing would ever be sent",
+    );
+    check(|c| c.address.ports.push(0), "in the address policy, `ports` has 0, which is no port");
+}
+
+#[test]
 fn the_default_holds_together() {
     let config = SenderConfig::default();
     config.validate().expect("it is valid");

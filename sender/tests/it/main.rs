@@ -6,6 +6,7 @@
 
 #![expect(clippy::panic, reason = "a helper that finds something wrong ends the test")]
 
+mod address;
 mod api;
 mod attempt;
 mod breaker;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use hookproof_core::address::AddressPolicy;
 use hookproof_core::delivery::{AttemptRecord, Delivery, Phase};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::outcome::Outcome;
@@ -26,6 +27,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 pub(crate) const HOST: TokioHost = TokioHost;
@@ -35,12 +37,20 @@ pub(crate) const PATIENCE: Millis = Millis::from_secs(20);
 /// How often a test looks whether it has happened.
 pub(crate) const POLL: Millis = Millis::new(10);
 
+/// What the tests need: this machine, and names that never are anybody's.
+pub(crate) fn address_policy() -> AddressPolicy {
+    let mut policy = AddressPolicy::default().with_loopback();
+    policy.allow_hosts.push("*.example".parse().expect("names"));
+    policy
+}
+
 /// A sender with these waits between attempts, in milliseconds, and without a sweep.
 pub(crate) fn config(waits: &[u64]) -> SenderConfig {
     let waits = waits.iter().copied().map(Millis::new).collect();
     let schedule = Schedule::new(Backoff::List { waits }, Jitter::None);
     SenderConfig {
         policy: Policy { schedule, ..Policy::default() },
+        address: address_policy(),
         sweep_interval: Millis::from_hours(1),
         ..SenderConfig::default()
     }
@@ -134,6 +144,16 @@ impl Home {
     }
 
     pub(crate) async fn start_with(&self, config: SenderConfig, tls: Tls) -> Sender {
+        self.start_on(HOST, config, tls).await
+    }
+
+    /// Starts a sender that reaches the world through `host`.
+    pub(crate) async fn start_on<H: Host<Listener = TcpListener>>(
+        &self,
+        host: H,
+        config: SenderConfig,
+        tls: Tls,
+    ) -> Sender {
         config.validate().expect("a valid configuration");
         let store = self.open().await;
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -145,7 +165,7 @@ impl Home {
             let shutdown = async move {
                 let _ = stopped.await;
             };
-            hookproof_sender::run(HOST, listener, config, tls, store, shutdown).await;
+            hookproof_sender::run(host, listener, config, tls, store, shutdown).await;
             let _ = end.send(());
         });
         Sender { address, stop: Some(stop), ended }

@@ -5,7 +5,7 @@ use hookproof_sender::url::Target;
 fn target(is_tls: bool, host: &str, port: u16, authority: &str, path: &str) -> Target {
     Target {
         is_tls,
-        host: host.to_owned(),
+        host: host.parse().expect("a host"),
         port,
         authority: authority.to_owned(),
         path: path.to_owned(),
@@ -64,6 +64,13 @@ fn a_url_that_cannot_be_an_endpoint_is_refused_with_the_reason() {
     check_refused("https://example.com/#top", "has a fragment, which is never sent");
     check_refused("https://example.com#", "has a fragment, which is never sent");
     check_refused("https://:443/", "names no host");
+    check_refused(
+        "https://127.1/",
+        "has a host that ends in a number and is no address in its \
+        usual spelling, four decimal numbers",
+    );
+    check_refused("https://exa%6dple.com/", "has a host with a character that no name has");
+    check_refused("https://example.com/\u{e9}", "is not a URL");
 }
 
 #[test]

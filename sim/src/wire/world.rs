@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, UNIX_EPOCH};
 
+use hookproof_core::address::{AddressPolicy, HostPattern};
 use hookproof_core::delivery::Phase;
 use hookproof_core::id::SourceId;
 use hookproof_core::secret::{Secret, Secrets};
@@ -161,7 +162,11 @@ impl<'a> World<'a> {
         let sender = Sender {
             stage: stage.clone(),
             path: sender_path.clone(),
-            config: SenderConfig { policy: scenario.policy(choices), ..SenderConfig::default() },
+            config: SenderConfig {
+                policy: scenario.policy(choices),
+                address: address_policy(),
+                ..SenderConfig::default()
+            },
             tls,
             mutant,
         };
@@ -482,6 +487,13 @@ fn receiver_config(script: &Script) -> ReceiverConfig {
 /// What everybody's listener binds to.
 fn everywhere() -> SocketAddr {
     SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT)
+}
+
+/// Simulated hosts have private addresses and names of one label. The receiver may be reached under
+/// them, and nothing else.
+fn address_policy() -> AddressPolicy {
+    let allow_hosts = Vec::from_iter(RECEIVER.parse::<HostPattern>());
+    AddressPolicy { allow_hosts, ..AddressPolicy::default() }
 }
 
 fn database(path: PathBuf) -> DatabaseConfig {

@@ -31,6 +31,9 @@ const SOURCE: &str = "demo";
 
 /// A policy under which a run takes seconds: short waits, many attempts.
 const SENDER_POLICY: &str = r#"
+[sender.address]
+allow_cidrs = ["127.0.0.1/32"]
+
 [sender.policy]
 connect_timeout = "1s"
 total_timeout = "3s"
