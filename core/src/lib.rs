@@ -20,6 +20,7 @@ pub mod delivery;
 pub mod endpoint;
 pub mod event;
 pub mod gate;
+pub mod http_date;
 pub mod id;
 pub mod inbox;
 pub mod outcome;
