@@ -1,5 +1,6 @@
 //! The commands, one a file: each has `Args`, which tell clap what it takes, and `run`.
 
+mod classify;
 mod demo;
 mod receive;
 mod schedule;
@@ -32,6 +33,8 @@ macro_rules! commands {
 }
 
 commands! {
+    /// Tell what an outcome would mean for a delivery and its endpoint, and by which rule.
+    Classify => classify,
     /// Kill a real sender and a real receiver again and again, and count what became of the events.
     Demo => demo,
     /// Print the whole timeline of a retry schedule.

@@ -27,6 +27,7 @@ pub mod outcome;
 pub mod policy;
 pub mod preset;
 pub mod retry_after;
+pub mod rule;
 pub mod schedule;
 pub mod secret;
 pub mod signature;

@@ -125,6 +125,7 @@ where
             match error {
                 ExchangeError::Reset(_) => Failure::Reset,
                 ExchangeError::Protocol(_) => Failure::Protocol,
+                ExchangeError::Oversize(_) => Failure::Oversize,
             }
         })?;
     let status = exchange.status();

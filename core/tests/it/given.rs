@@ -48,16 +48,7 @@ pub(crate) fn failed(failure: Failure) -> Outcome {
     Outcome::Failed { failure }
 }
 
-pub(crate) const FAILURES: [Failure; 8] = [
-    Failure::Dns,
-    Failure::ConnectRefused,
-    Failure::ConnectTimeout,
-    Failure::Tls,
-    Failure::Reset,
-    Failure::Timeout,
-    Failure::Protocol,
-    Failure::Blocked,
-];
+pub(crate) const FAILURES: [Failure; 9] = Failure::ALL;
 
 /// That a value comes back from JSON as it went in.
 pub(crate) fn check_round_trip<T>(value: &T) -> Result<(), TestCaseError>
@@ -201,7 +192,7 @@ fn gate_rule() -> BoxedStrategy<GateRule> {
 pub(crate) fn policy_with(schedule: BoxedStrategy<Schedule>) -> BoxedStrategy<Policy> {
     let client_error = prop_oneof![Just(ClientError::Final), Just(ClientError::Retry)];
     let classification = (client_error, millis()).prop_map(|(client_error, retry_after_max)| {
-        Classification { client_error, retry_after_max }
+        Classification { client_error, retry_after_max, rules: Vec::new() }
     });
     (schedule, classification, some_millis(), some_millis(), some_millis(), gate_rule())
         .prop_map(|(schedule, classification, one, other, lease_margin, gate)| Policy {

@@ -17,6 +17,7 @@ mod life;
 mod policy;
 mod replay;
 mod retry_after;
+mod rule;
 mod schedule;
 mod secret;
 mod signature;
