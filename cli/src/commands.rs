@@ -1,5 +1,6 @@
 //! The commands, one a file: each has `Args`, which tell clap what it takes, and `run`.
 
+mod breaker;
 mod classify;
 mod demo;
 mod receive;
@@ -33,6 +34,8 @@ macro_rules! commands {
 }
 
 commands! {
+    /// Print a breaker rule, or replay outcomes against it and tell each transition.
+    Breaker => breaker,
     /// Tell what an outcome would mean for a delivery and its endpoint, and by which rule.
     Classify => classify,
     /// Kill a real sender and a real receiver again and again, and count what became of the events.

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use hookproof_core::classify::{Classification, Signal};
 use hookproof_core::delivery::{Ctx, Delivery, Input};
-use hookproof_core::gate::{Admission, Gate, GateRule};
+use hookproof_core::gate::{Admission, BreakerRule, Gate, GateRule, RateRule, WindowRule};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
@@ -45,6 +45,16 @@ fn step_gate(c: &mut Criterion, name: &str, rule: &GateRule) {
 
 fn gate(c: &mut Criterion) {
     step_gate(c, "failures in a row", &GateRule::default());
+    let window = WindowRule {
+        within: Millis::from_minutes(5),
+        failures: 200,
+        share_percent: 90,
+        attempts_min: 200,
+    };
+    let breaker = Some(BreakerRule { window: Some(window), ..BreakerRule::default() });
+    step_gate(c, "a window of 256", &GateRule { breaker, ..GateRule::default() });
+    let rate = Some(RateRule { attempts: 300, per: Millis::from_minutes(5), burst: 10 });
+    step_gate(c, "a rate over 300", &GateRule { rate, ..GateRule::default() });
 }
 
 fn delivery(c: &mut Criterion) {

@@ -133,13 +133,13 @@ pub static AGREEMENT: [Line; 9] = [
     },
     Line {
         when: "410",
-        then: "the delivery ends and the endpoint is disabled",
+        then: "the delivery ends, the endpoint is disabled",
         source: "Standard Webhooks 1.0.0",
     },
     Line {
         when: "other 400-499",
-        then: "final and told to the owner, or retried: client_error",
-        source: "project default; retried in Standard Webhooks 1.0.0",
+        then: "final and told, or retried (client_error)",
+        source: "project default",
     },
     Line {
         when: "500-599",
@@ -149,7 +149,7 @@ pub static AGREEMENT: [Line; 9] = [
     Line { when: "any other status", then: "a failure; retried", source: "RFC 9110 §15" },
     Line {
         when: "no answer",
-        then: "retried under the same event id; the request may have been acted on",
+        then: "retried under the same event id",
         source: "Standard Webhooks 1.0.0",
     },
     Line {

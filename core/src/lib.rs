@@ -23,6 +23,7 @@ pub mod gate;
 pub mod http_date;
 pub mod id;
 pub mod inbox;
+pub mod ordering;
 pub mod outcome;
 pub mod policy;
 pub mod preset;

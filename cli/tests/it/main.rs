@@ -1,5 +1,6 @@
 //! The tests of the workspace's shape and of its command line.
 
+mod breaker;
 mod classify;
 mod demo;
 mod docs;

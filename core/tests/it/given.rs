@@ -178,13 +178,18 @@ pub(crate) fn breaker_rule() -> BoxedStrategy<BreakerRule> {
             failures_in_a_row,
             pause: one.min(other),
             pause_max: one.max(other),
+            ..BreakerRule::default()
         })
         .boxed()
 }
 
 fn gate_rule() -> BoxedStrategy<GateRule> {
     (1..=u32::MAX, proptest::option::of(breaker_rule()))
-        .prop_map(|(concurrency_max, breaker)| GateRule { concurrency_max, breaker })
+        .prop_map(|(concurrency_max, breaker)| GateRule {
+            concurrency_max,
+            breaker,
+            ..GateRule::default()
+        })
         .boxed()
 }
 

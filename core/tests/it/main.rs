@@ -3,6 +3,7 @@
 //! Laws are drawn from a fixed seed, so that a run is the same everywhere. To search elsewhere, or
 //! longer: `PROPTEST_RNG_SEED=7 PROPTEST_CASES=20000 cargo test -p hookproof-core`.
 
+mod breaker;
 mod breaker_off;
 mod classify;
 mod delivery;
@@ -14,6 +15,8 @@ mod given;
 mod id;
 mod inbox;
 mod life;
+mod limits;
+mod ordering;
 mod policy;
 mod replay;
 mod retry_after;
