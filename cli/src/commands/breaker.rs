@@ -98,14 +98,18 @@ fn facts(rule: &BreakerRule, source: &str) -> Table {
             ),
         );
     }
-    facts.fact(
-        "for",
-        format!(
-            "{}, then {} times as long after each probe that fails, up to {}",
-            rule.pause, rule.pause_factor, rule.pause_max
-        ),
-    );
-    facts.fact("then", "one probe goes: its success resumes, its failure prolongs the pause");
+    if rule.failures_in_a_row > 0 || rule.window.is_some() {
+        facts.fact(
+            "for",
+            format!(
+                "{}, then {} times as long after each probe that fails, up to {}",
+                rule.pause, rule.pause_factor, rule.pause_max
+            ),
+        );
+        facts.fact("then", "one probe goes: its success resumes, its failure prolongs the pause");
+    } else {
+        facts.fact("pauses", "never");
+    }
     let disable = rule.disable.as_ref();
     let count = disable.map_or(0, |rule| rule.failures_in_a_row);
     if count > 0 {

@@ -16,8 +16,8 @@ const TRACE: &str = "\
 4s 500
 5s 500
 70s 500
-3m 200
-3m1s 200
+4m 200
+4m1s 500
 ";
 
 fn replayed(trace: &str, arguments: &[&str]) -> Ran {
