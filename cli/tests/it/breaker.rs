@@ -21,17 +21,18 @@ const TRACE: &str = "\
 ";
 
 fn replayed(trace: &str, arguments: &[&str]) -> Ran {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("trace.txt"), trace).unwrap();
+    let folder = TempDir::new().expect("a folder, and the program runs");
+    fs::write(folder.path().join("trace.txt"), trace).expect("a folder, and the program runs");
     let rule = "failures_in_a_row = 0\n[window]\nwithin = \"10s\"\nfailures = 2\nshare_percent = 50\n\
                 attempts_min = 4\n";
-    fs::write(folder.path().join("rule.toml"), rule).unwrap();
-    fs::write(folder.path().join("wrong.toml"), "failures_in_a_row = 3\npause = \"0s\"\n").unwrap();
+    fs::write(folder.path().join("rule.toml"), rule).expect("a folder, and the program runs");
+    fs::write(folder.path().join("wrong.toml"), "failures_in_a_row = 3\npause = \"0s\"\n")
+        .expect("a folder, and the program runs");
     let ran = hookproof(&["breaker", "--trace=trace.txt"])
         .args(arguments)
         .current_dir(folder.path())
         .output()
-        .unwrap();
+        .expect("a folder, and the program runs");
     let ran = Ran::from(ran);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{ran}");
     ran

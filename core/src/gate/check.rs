@@ -7,7 +7,6 @@ impl GateRule {
     /// The first field that is wrong, as a path below the policy, and what is wrong with it.
     #[must_use]
     pub fn check(&self) -> Option<(&'static str, &'static str)> {
-        const { assert!(RATE_ATTEMPTS_MAX == 10_000 && WINDOW_OUTCOMES_MAX == 256) };
         let mut found = self.breaker.as_ref().and_then(BreakerRule::check);
         if let Some(rate) = &self.rate {
             let attempts = (1..=RATE_ATTEMPTS_MAX).contains(&rate.attempts);

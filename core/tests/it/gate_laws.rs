@@ -101,7 +101,9 @@ impl Reference {
         let Some((_, pause)) = self.pause_in_force() else {
             self.history.push(Happened::Reported { number, signal });
             let open = signal == Signal::Failure && self.failures() >= self.failures_in_a_row;
-            let why = Cause::FailuresInARow { failures: u32::try_from(self.failures()).unwrap() };
+            let why = Cause::FailuresInARow {
+                failures: u32::try_from(self.failures()).expect("they are few"),
+            };
             return open.then(|| self.open(now, self.pause, why));
         };
         let counts = self.is_probe_of_this_pause(number);
