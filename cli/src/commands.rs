@@ -1,6 +1,8 @@
 //! The commands, one a file: each has `Args`, which tell clap what it takes, and `run`.
 
 mod address;
+mod breaker;
+mod classify;
 mod demo;
 mod receive;
 mod schedule;
@@ -35,6 +37,10 @@ macro_rules! commands {
 commands! {
     /// Say whether requests may go to a URL, a name or an address, and by which registry's row.
     Address => address,
+    /// Print a breaker rule, or replay outcomes against it and tell each transition.
+    Breaker => breaker,
+    /// Tell what an outcome would mean for a delivery and its endpoint, and by which rule.
+    Classify => classify,
     /// Kill a real sender and a real receiver again and again, and count what became of the events.
     Demo => demo,
     /// Print the whole timeline of a retry schedule.

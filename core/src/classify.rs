@@ -8,13 +8,17 @@
 //! | any other 400–499 | final, and told to the owner; one setting makes it a retry | project default |
 //! | 300–399 | a failure, never followed; retry | Standard Webhooks 1.0.0 |
 //! | below 200, above 599 | a failure; retry | RFC 9110 §15 |
-//! | DNS, connect, TLS, reset, timeout, malformed | retry | Standard Webhooks 1.0.0 |
+//! | DNS, connect, TLS, reset, timeout, malformed, oversize | retry | Standard Webhooks 1.0.0 |
 //! | blocked by our own settings | final at once | project default |
 //! | unknown (the sender's process ended) | retry under the same event id | project default |
+//!
+//! Rules of one's own ([`crate::rule`]) stand before these: the first that fits decides. 429, 502, 503
+//! and 504 also throttle the endpoint, whatever they mean for the delivery.
 
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Failure, Outcome};
+use crate::rule::{Action, Rule};
 use crate::time::Millis;
 
 /// The settings of the agreement.
@@ -25,6 +29,9 @@ pub struct Classification {
     pub client_error: ClientError,
     /// The longest wait that a `Retry-After` can ask for; longer ones are cut to this.
     pub retry_after_max: Millis,
+    /// Rules that stand before the agreement: the first that fits decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
 }
 
 /// What a 4xx means that says nothing about trying again.
@@ -40,9 +47,16 @@ pub enum ClientError {
 
 impl Default for Classification {
     fn default() -> Self {
-        Self { client_error: ClientError::Final, retry_after_max: Millis::from_hours(24) }
+        Self {
+            client_error: ClientError::Final,
+            retry_after_max: Millis::from_hours(24),
+            rules: Vec::new(),
+        }
     }
 }
+
+/// The names of the agreements that [`Classification::preset`] knows.
+pub const PRESETS: [&str; 2] = ["seed", "standard-webhooks"];
 
 /// What an outcome means for the delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -64,7 +78,8 @@ pub enum Verdict {
 
 /// What an outcome says about the endpoint's health. Being neither is as much a fact as the others:
 /// a refused event does not make an endpoint broken, nor does it prove it sound.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Signal {
     /// The endpoint works.
     Success,
@@ -74,41 +89,171 @@ pub enum Signal {
     Neither,
 }
 
+/// That an endpoint says it has too much to do.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Throttle {
+    /// How long it asks to be left alone, already bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Millis>,
+}
+
+/// Which rule decided.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DecidedBy {
+    /// A rule of one's own, by its place in [`Classification::rules`], from 0.
+    Rule(usize),
+    /// A line of the agreement.
+    Agreement(&'static Line),
+}
+
+/// A line of the agreement, in words.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub struct Line {
+    /// Which outcomes it is about.
+    pub when: &'static str,
+    /// What they mean.
+    pub then: &'static str,
+    /// Where that comes from.
+    pub source: &'static str,
+}
+
+/// The lines of the agreement, in the order in which they are listed. The verdicts come from
+/// [`Classification::judge`]; a test holds the two together.
+pub static AGREEMENT: [Line; 9] = [
+    Line { when: "200-299", then: "delivered", source: "Standard Webhooks 1.0.0" },
+    Line {
+        when: "300-399",
+        then: "a failure, never followed; retried",
+        source: "Standard Webhooks 1.0.0",
+    },
+    Line {
+        when: "408, 425, 429",
+        then: "retried, not before Retry-After",
+        source: "RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4",
+    },
+    Line {
+        when: "410",
+        then: "the delivery ends, the endpoint is disabled",
+        source: "Standard Webhooks 1.0.0",
+    },
+    Line {
+        when: "other 400-499",
+        then: "final and told, or retried (client_error)",
+        source: "project default",
+    },
+    Line {
+        when: "500-599",
+        then: "retried, not before Retry-After",
+        source: "Standard Webhooks 1.0.0, RFC 9110 §15.6.4",
+    },
+    Line { when: "any other status", then: "a failure; retried", source: "RFC 9110 §15" },
+    Line {
+        when: "no answer",
+        then: "retried under the same event id",
+        source: "Standard Webhooks 1.0.0",
+    },
+    Line {
+        when: "blocked",
+        then: "final at once: our own settings forbid the request",
+        source: "project default",
+    },
+];
+
+/// What an outcome means, for whom, and by which rule.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Judgement {
+    /// For the delivery.
+    pub verdict: Verdict,
+    /// For the endpoint's breaker.
+    pub signal: Signal,
+    /// For the endpoint's limits.
+    pub throttle: Option<Throttle>,
+    /// Which rule decided about the delivery.
+    pub by: DecidedBy,
+}
+
 impl Classification {
-    /// What `outcome` means for the delivery.
+    /// The agreement of this name: `seed` is the default, `standard-webhooks` retries every 4xx
+    /// except 410.
     #[must_use]
-    pub fn verdict(&self, outcome: &Outcome) -> Verdict {
-        match outcome {
-            Outcome::Answered { status, retry_after } => self.status_verdict(*status, *retry_after),
-            Outcome::Failed { failure: Failure::Blocked } => Verdict::Final,
-            Outcome::Failed { .. } | Outcome::Unknown => Verdict::Retry { floor: None },
+    pub fn preset(name: &str) -> Option<Self> {
+        match name {
+            "seed" => Some(Self::default()),
+            "standard-webhooks" => {
+                Some(Self { client_error: ClientError::Retry, ..Self::default() })
+            }
+            _ => None,
         }
     }
 
-    fn status_verdict(&self, status: u16, retry_after: Option<Millis>) -> Verdict {
-        let floor = retry_after.map(|wait| wait.min(self.retry_after_max));
-        match status {
-            200..=299 => Verdict::Delivered,
-            408 | 425 | 429 | 500..=599 => Verdict::Retry { floor },
-            410 => Verdict::Gone,
-            400..=499 => match self.client_error {
-                ClientError::Final => Verdict::Final,
-                ClientError::Retry => Verdict::Retry { floor },
-            },
-            _ => Verdict::Retry { floor: None },
-        }
+    /// What `outcome` means for the delivery.
+    #[must_use]
+    pub fn verdict(&self, outcome: &Outcome) -> Verdict {
+        self.judge(outcome).verdict
     }
 
     /// What `outcome` says about the endpoint.
     #[must_use]
     pub fn signal(&self, outcome: &Outcome) -> Signal {
+        self.judge(outcome).signal
+    }
+
+    /// What `outcome` means, and by which rule.
+    #[must_use]
+    pub fn judge(&self, outcome: &Outcome) -> Judgement {
+        let asked = match outcome {
+            Outcome::Answered { retry_after, .. } => {
+                retry_after.map(|wait| wait.min(self.retry_after_max))
+            }
+            Outcome::Failed { .. } | Outcome::Unknown => None,
+        };
+        let (mut verdict, mut signal, line) = self.agreed(outcome, asked);
+        let mut by = DecidedBy::Agreement(&AGREEMENT[line]);
+        if let Some(at) = self.rules.iter().position(|rule| rule.when.fits(outcome)) {
+            by = DecidedBy::Rule(at);
+            verdict = match self.rules[at].then {
+                Action::Delivered => Verdict::Delivered,
+                Action::Retry => Verdict::Retry { floor: None },
+                Action::RetryAfter => Verdict::Retry { floor: asked },
+                Action::Fail => Verdict::Final,
+                Action::DisableEndpoint => Verdict::Gone,
+            };
+            // Delivered is a success and nothing else is.
+            signal = match (verdict, signal) {
+                (Verdict::Delivered, _) => Signal::Success,
+                (Verdict::Retry { .. }, Signal::Success) => Signal::Failure,
+                (Verdict::Final | Verdict::Gone, Signal::Success) => Signal::Neither,
+                (_, signal) => signal,
+            };
+        }
+        let throttle = match outcome {
+            Outcome::Answered { status: 429 | 502 | 503 | 504, .. } => {
+                Some(Throttle { wait: asked })
+            }
+            _ => None,
+        };
+        Judgement { verdict, signal, throttle, by }
+    }
+
+    /// What the agreement says, and in which of its lines.
+    fn agreed(&self, outcome: &Outcome, asked: Option<Millis>) -> (Verdict, Signal, usize) {
+        let retry = |floor| Verdict::Retry { floor };
         match outcome {
-            Outcome::Answered { status: 200..=299, .. } => Signal::Success,
-            Outcome::Answered { status: 408 | 425 | 429, .. } => Signal::Failure,
-            Outcome::Answered { status: 400..=499, .. } => Signal::Neither,
-            Outcome::Answered { .. } => Signal::Failure,
-            Outcome::Failed { failure: Failure::Blocked } | Outcome::Unknown => Signal::Neither,
-            Outcome::Failed { .. } => Signal::Failure,
+            Outcome::Answered { status, .. } => match status {
+                200..=299 => (Verdict::Delivered, Signal::Success, 0),
+                300..=399 => (retry(None), Signal::Failure, 1),
+                408 | 425 | 429 => (retry(asked), Signal::Failure, 2),
+                410 => (Verdict::Gone, Signal::Neither, 3),
+                400..=499 => match self.client_error {
+                    ClientError::Final => (Verdict::Final, Signal::Neither, 4),
+                    ClientError::Retry => (retry(asked), Signal::Neither, 4),
+                },
+                500..=599 => (retry(asked), Signal::Failure, 5),
+                _ => (retry(None), Signal::Failure, 6),
+            },
+            Outcome::Failed { failure: Failure::Blocked } => (Verdict::Final, Signal::Neither, 8),
+            Outcome::Failed { .. } => (retry(None), Signal::Failure, 7),
+            Outcome::Unknown => (retry(None), Signal::Neither, 7),
         }
     }
 }

@@ -1,17 +1,26 @@
-//! What an endpoint can take: a circuit breaker and a concurrency limit, in front of every claim.
+//! What an endpoint can take: a circuit breaker and limits, in front of every claim.
 //!
 //! A driver asks [`Gate::admit`] *before* it claims a row, so an open breaker costs no writes and
 //! burns no attempts, and tells [`Gate::record`] how the permit ended, whichever way that was.
-//!
-//! The breaker counts failures in a row. While it is open or half-open, only the probe's outcome
-//! moves it: attempts that were already under way when it opened say nothing new.
+
+mod breaker;
+mod check;
+mod known;
+mod limiter;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::classify::Signal;
+use crate::classify::{Signal, Throttle};
 use crate::time::{Millis, Timestamp};
+pub use breaker::{
+    Breaker, BreakerRule, Cause, DisableRule, History, StoredBreaker, Transition,
+    WINDOW_OUTCOMES_MAX, WindowRule,
+};
+pub use known::{KnownRule, known_rules};
+use limiter::Limiter;
+pub use limiter::{DrainRule, RATE_ATTEMPTS_MAX, RateRule};
 
 /// The settings of a gate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -19,14 +28,29 @@ use crate::time::{Millis, Timestamp};
 pub struct GateRule {
     /// The most attempts under way at once.
     pub concurrency_max: u32,
+    /// The longest that an endpoint is left alone because it asked for it with 429, 502, 503 or 504;
+    /// `0s` takes no notice of these.
+    pub throttle_max: Millis,
     /// When to pause; `None`, written `"off"`, never pauses.
     #[serde(with = "breaker_or_off")]
     pub breaker: Option<BreakerRule>,
+    /// How many attempts begin in a span of time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateRule>,
+    /// How the backlog leaves after a recovery.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainRule>,
 }
 
 impl Default for GateRule {
     fn default() -> Self {
-        Self { concurrency_max: 10, breaker: Some(BreakerRule::default()) }
+        Self {
+            concurrency_max: 10,
+            throttle_max: Millis::from_minutes(5),
+            breaker: Some(BreakerRule::default()),
+            rate: None,
+            drain: None,
+        }
     }
 }
 
@@ -82,59 +106,6 @@ mod breaker_or_off {
     }
 }
 
-/// The settings of a breaker.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BreakerRule {
-    /// How many failures without a success in between open the breaker.
-    pub failures_in_a_row: u32,
-    /// The first pause. It doubles each time a probe fails.
-    pub pause: Millis,
-    /// The longest pause.
-    pub pause_max: Millis,
-}
-
-impl Default for BreakerRule {
-    fn default() -> Self {
-        Self {
-            failures_in_a_row: 20,
-            pause: Millis::from_minutes(1),
-            pause_max: Millis::from_hours(1),
-        }
-    }
-}
-
-/// The breaker's state.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub enum Breaker {
-    /// Attempts pass.
-    Closed {
-        /// Failures since the last success.
-        failures: u32,
-    },
-    /// Nothing passes until the pause is over.
-    Open {
-        /// The end of the pause.
-        until: Timestamp,
-        /// How long this pause is.
-        pause: Millis,
-    },
-    /// One probe at a time passes.
-    HalfOpen {
-        /// The probe that is under way, if any.
-        probe: Option<PermitId>,
-        /// How long the last pause was.
-        pause: Millis,
-    },
-}
-
-impl Default for Breaker {
-    fn default() -> Self {
-        Self::Closed { failures: 0 }
-    }
-}
-
 /// The number of a permit, unique within one gate's life in memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -175,26 +146,19 @@ pub enum DeferReason {
     BreakerOpen,
     /// The breaker's probe is under way.
     ProbeUnderWay,
+    /// The endpoint asked to be left alone.
+    Throttled,
     /// As many attempts as allowed are under way.
     ConcurrencyLimit,
-}
-
-/// How the breaker moved.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Transition {
-    /// It opened, or a failed probe prolonged the pause.
-    Opened {
-        /// The end of the pause.
-        until: Timestamp,
-    },
-    /// A probe succeeded.
-    Closed,
+    /// As many attempts as allowed began of late.
+    RateLimit,
 }
 
 /// What an endpoint can take, at this moment.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Gate {
-    breaker: Breaker,
+    breaker: StoredBreaker,
+    limiter: Limiter,
     permits: BTreeMap<PermitId, Timestamp>,
     next_permit: u64,
 }
@@ -203,18 +167,24 @@ impl Gate {
     /// A gate whose breaker is in the state that was last stored. Permits do not outlive the
     /// process that held them, and neither does a probe.
     #[must_use]
-    pub fn restored(breaker: Breaker) -> Self {
-        let breaker = match breaker {
-            Breaker::HalfOpen { pause, .. } => Breaker::HalfOpen { probe: None, pause },
-            other => other,
-        };
+    pub fn restored(breaker: impl Into<StoredBreaker>) -> Self {
+        let mut breaker = breaker.into();
+        if let Breaker::HalfOpen { probe, .. } = &mut breaker.state {
+            *probe = None;
+        }
         Self { breaker, ..Self::default() }
     }
 
-    /// The breaker's state, to be stored with each recorded attempt.
+    /// The breaker's state.
     #[must_use]
     pub fn breaker(&self) -> Breaker {
-        self.breaker
+        self.breaker.state
+    }
+
+    /// The breaker as it is to be stored with each recorded attempt.
+    #[must_use]
+    pub fn stored(&self) -> StoredBreaker {
+        self.breaker.clone()
     }
 
     /// How many permits are out at `now`.
@@ -226,7 +196,10 @@ impl Gate {
     /// Asks for leave to make one attempt that will be over `lease` from now at the latest.
     pub fn admit(&mut self, rule: &GateRule, now: Timestamp, lease: Millis) -> Admission {
         match self.room(rule, now) {
-            Ok(_) => Admission::Go(self.grant(now.plus(lease))),
+            Ok(_) => {
+                self.limiter.start(rule, now);
+                Admission::Go(self.grant(now.plus(lease)))
+            }
             Err((until, why)) => Admission::Defer { until, why },
         }
     }
@@ -245,32 +218,36 @@ impl Gate {
         self.expire(now);
         if rule.breaker.is_none() {
             // Switched off while it was open: there is no pause any more, and no probe.
-            self.breaker = Breaker::default();
+            self.breaker = StoredBreaker::default();
         }
-        if let Breaker::Open { until, pause } = self.breaker {
+        if let Breaker::Open { until, pause } = self.breaker.state {
             if now < until {
                 return Err((until, DeferReason::BreakerOpen));
             }
-            self.breaker = Breaker::HalfOpen { probe: None, pause };
+            self.breaker.state = Breaker::HalfOpen { probe: None, pause };
         }
-        if let Breaker::HalfOpen { probe: Some(probe), .. } = self.breaker {
+        if let Breaker::HalfOpen { probe: Some(probe), .. } = self.breaker.state {
             let until = self.permits.get(&probe).copied().unwrap_or(now);
             return Err((until, DeferReason::ProbeUnderWay));
         }
+        if let Some(until) = self.limiter.hold(rule, now) {
+            return Err((until, DeferReason::Throttled));
+        }
         let out = u32::try_from(self.permits.len()).unwrap_or(u32::MAX);
-        let room = rule.concurrency_max.saturating_sub(out);
+        let room = self.limiter.concurrency_max(rule).saturating_sub(out);
         if room == 0 {
             let until = self.permits.values().min().copied().unwrap_or(now);
             return Err((until, DeferReason::ConcurrencyLimit));
         }
-        Ok(if matches!(self.breaker, Breaker::HalfOpen { .. }) { 1 } else { room })
+        let room = room.min(self.limiter.room(rule, now, self.breaker.history.recovered_at)?);
+        Ok(if matches!(self.breaker.state, Breaker::HalfOpen { .. }) { 1 } else { room })
     }
 
     fn grant(&mut self, expires: Timestamp) -> Permit {
         let id = PermitId(self.next_permit);
         self.next_permit += 1;
         self.permits.insert(id, expires);
-        let probe = match &mut self.breaker {
+        let probe = match &mut self.breaker.state {
             Breaker::HalfOpen { probe, .. } => {
                 *probe = Some(id);
                 true
@@ -291,56 +268,30 @@ impl Gate {
         signal: Signal,
     ) -> Option<Transition> {
         self.permits.remove(&permit.id);
-        let breaker_rule = rule.breaker.as_ref()?;
-        match self.breaker {
-            Breaker::Closed { failures } => self.count(breaker_rule, now, failures, signal),
-            Breaker::HalfOpen { probe, pause } if probe == Some(permit.id) => match signal {
-                Signal::Success => {
-                    self.breaker = Breaker::default();
-                    Some(Transition::Closed)
-                }
-                Signal::Failure => Some(self.open(now, pause.times(2).min(breaker_rule.pause_max))),
-                Signal::Neither => {
-                    self.breaker = Breaker::HalfOpen { probe: None, pause };
-                    None
-                }
-            },
-            Breaker::HalfOpen { .. } | Breaker::Open { .. } => None,
+        if signal == Signal::Success {
+            self.limiter.ease();
         }
+        let transition = self.breaker.record(rule.breaker.as_ref()?, now, permit.id, signal);
+        if transition == Some(Transition::Closed) && rule.drain.is_some() {
+            self.breaker.history.recovered_at = Some(now);
+        }
+        transition
     }
 
-    fn count(
-        &mut self,
-        rule: &BreakerRule,
-        now: Timestamp,
-        failures: u32,
-        signal: Signal,
-    ) -> Option<Transition> {
-        let failures = match signal {
-            Signal::Success => 0,
-            Signal::Failure if failures.saturating_add(1) >= rule.failures_in_a_row => {
-                return Some(self.open(now, rule.pause));
-            }
-            Signal::Failure => failures.saturating_add(1),
-            Signal::Neither => failures,
-        };
-        self.breaker = Breaker::Closed { failures };
-        None
-    }
-
-    fn open(&mut self, now: Timestamp, pause: Millis) -> Transition {
-        let until = now.plus(pause);
-        self.breaker = Breaker::Open { until, pause };
-        Transition::Opened { until }
+    /// The endpoint answered that it has too much to do, and perhaps for how long: fewer attempts go
+    /// at once until successes give the places back, and none before that time, within
+    /// [`GateRule::throttle_max`].
+    pub fn throttle(&mut self, rule: &GateRule, now: Timestamp, throttle: Throttle) {
+        self.limiter.throttle(rule, now, throttle.wait);
     }
 
     /// Permits end by themselves at their deadline; a probe among them makes room for the next.
     fn expire(&mut self, now: Timestamp) {
         self.permits.retain(|_, expires| *expires > now);
-        if let Breaker::HalfOpen { probe: Some(probe), pause } = self.breaker
+        if let Breaker::HalfOpen { probe: Some(probe), pause } = self.breaker.state
             && !self.permits.contains_key(&probe)
         {
-            self.breaker = Breaker::HalfOpen { probe: None, pause };
+            self.breaker.state = Breaker::HalfOpen { probe: None, pause };
         }
     }
 }

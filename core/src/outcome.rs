@@ -46,11 +46,27 @@ pub enum Failure {
     Timeout,
     /// What arrived was not HTTP.
     Protocol,
+    /// The head of the response was larger than is read. A body never is too large: what is beyond
+    /// the part that is kept is left unread, and the status decides.
+    Oversize,
     /// Our own settings forbid the request; nothing was sent.
     Blocked,
 }
 
 impl Failure {
+    /// Each of them.
+    pub const ALL: [Self; 9] = [
+        Self::Dns,
+        Self::ConnectRefused,
+        Self::ConnectTimeout,
+        Self::Tls,
+        Self::Reset,
+        Self::Timeout,
+        Self::Protocol,
+        Self::Oversize,
+        Self::Blocked,
+    ];
+
     /// A stable name: `connect_timeout`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -62,6 +78,7 @@ impl Failure {
             Self::Reset => "reset",
             Self::Timeout => "timeout",
             Self::Protocol => "protocol",
+            Self::Oversize => "oversize",
             Self::Blocked => "blocked",
         }
     }

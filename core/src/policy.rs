@@ -123,18 +123,6 @@ impl Policy {
         if self.gate.concurrency_max == 0 {
             return fail("gate.concurrency_max", "is 0, so nothing would ever be sent");
         }
-        match &self.gate.breaker {
-            Some(rule) if rule.failures_in_a_row == 0 => fail(
-                "gate.breaker.failures_in_a_row",
-                "is 0; give at least 1, or switch the breaker off with `breaker = \"off\"`",
-            ),
-            Some(rule) if rule.pause == Millis::ZERO => {
-                fail("gate.breaker.pause", "is 0s; give at least 1ms")
-            }
-            Some(rule) if rule.pause_max < rule.pause => {
-                fail("gate.breaker.pause_max", "is shorter than the first pause")
-            }
-            _ => Ok(()),
-        }
+        self.gate.check().map_or(Ok(()), |(field, problem)| fail(field, problem))
     }
 }

@@ -41,6 +41,8 @@ pub enum ExchangeError {
     Reset(hyper::Error),
     /// What arrived was not HTTP.
     Protocol(hyper::Error),
+    /// The head of the response is larger than is read.
+    Oversize(hyper::Error),
 }
 
 impl fmt::Display for ExchangeError {
@@ -48,6 +50,7 @@ impl fmt::Display for ExchangeError {
         match self {
             Self::Reset(error) => write!(f, "the connection broke: {error}"),
             Self::Protocol(error) => write!(f, "the answer is not HTTP: {error}"),
+            Self::Oversize(error) => write!(f, "the answer's head is too large: {error}"),
         }
     }
 }
@@ -56,7 +59,9 @@ impl std::error::Error for ExchangeError {}
 
 impl From<hyper::Error> for ExchangeError {
     fn from(error: hyper::Error) -> Self {
-        if error.is_parse() || error.is_parse_status() || error.is_parse_too_large() {
+        if error.is_parse_too_large() {
+            Self::Oversize(error)
+        } else if error.is_parse() || error.is_parse_status() {
             Self::Protocol(error)
         } else {
             Self::Reset(error)

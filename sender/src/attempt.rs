@@ -156,10 +156,11 @@ where
             match error {
                 ExchangeError::Reset(_) => Failure::Reset,
                 ExchangeError::Protocol(_) => Failure::Protocol,
+                ExchangeError::Oversize(_) => Failure::Oversize,
             }
         })?;
     let status = exchange.status();
-    let retry_after = read_retry_after(exchange.headers());
+    let retry_after = read_retry_after(exchange.headers(), host.now());
     // The status is known: a body that never ends must not turn it into a timeout.
     let rest = deadline.since(host.now()).get();
     let body_deadline = host.sleep(Millis::new(rest.saturating_sub(BODY_GRACE.get())));
@@ -171,10 +172,11 @@ where
 const BODY_GRACE: Millis = Millis::new(100);
 
 /// Repeated lines contradict each other: then, as for a malformed one, the field is ignored.
-fn read_retry_after(headers: &HeaderMap) -> Option<Millis> {
+/// `arrived` is the time from which a date counts.
+fn read_retry_after(headers: &HeaderMap, arrived: Timestamp) -> Option<Millis> {
     let mut lines = headers.get_all(RETRY_AFTER).iter();
     let first = lines.next()?;
-    lines.next().is_none().then(|| retry_after::parse_delay_seconds(first.as_bytes())).flatten()
+    lines.next().is_none().then(|| retry_after::parse(first.as_bytes(), arrived)).flatten()
 }
 
 /// The request of an attempt: the same id, body and header names each time; the timestamp and the

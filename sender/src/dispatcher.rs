@@ -134,7 +134,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
             let mut gates = lock(&self.gates);
             let gate = gates
                 .entry(endpoint.id.clone())
-                .or_insert_with(|| Gate::restored(endpoint.breaker));
+                .or_insert_with(|| Gate::restored(endpoint.breaker.clone()));
             gate.room(&policy.gate, now)
         };
         let room = match room {
@@ -252,20 +252,25 @@ impl<H: Host, S: Store> Attempt<H, S> {
         let Self { shared, gates, claimed, permit } = self;
         let delivery = claimed.delivery;
         let policy = &shared.config.policy;
-        let signal = policy.classification.signal(&made.outcome);
+        let judgement = policy.classification.judge(&made.outcome);
         let endpoint = &delivery.endpoint_id;
         let transition = {
             let mut gates = lock(&gates);
             let gate = gates.entry(endpoint.clone()).or_default();
-            gate.record(&policy.gate, shared.host.now(), permit, signal)
+            let now = shared.host.now();
+            if let Some(throttle) = judgement.throttle {
+                gate.throttle(&policy.gate, now, throttle);
+            }
+            gate.record(&policy.gate, now, permit, judgement.signal)
         };
+        let gives_up = matches!(transition, Some(Transition::Disabled { .. }));
         log_transition(endpoint, transition);
         let input = Input::Finished { attempt, outcome: made.outcome };
         while shared.host.now() < lease_until {
             let step = delivery.handle(shared.ctx(), input);
             // As it is now: while this one waited, others may have moved it on.
-            let breaker = lock(&gates).get(endpoint).map(Gate::breaker);
-            let beside = Beside { excerpt: made.excerpt.clone(), breaker };
+            let breaker = lock(&gates).get(endpoint).map(Gate::stored);
+            let beside = Beside { excerpt: made.excerpt.clone(), breaker, gives_up };
             match shared.write(step, beside).await {
                 Ok(()) => {
                     shared.host.at(CrashPoint::AttemptRecorded).await;
@@ -333,8 +338,11 @@ fn log_record(delivery: &Delivery, record: Option<&hookproof_core::delivery::Att
 
 fn log_transition(endpoint: &EndpointId, transition: Option<Transition>) {
     match transition {
-        Some(Transition::Opened { until }) => {
-            tracing::warn!(%endpoint, until_ms = until.as_millis(), "the breaker is open");
+        Some(Transition::Opened { until, why }) => {
+            tracing::warn!(%endpoint, until_ms = until.as_millis(), ?why, "the breaker is open");
+        }
+        Some(Transition::Disabled { why }) => {
+            tracing::warn!(%endpoint, ?why, "the breaker's rule gives the endpoint up");
         }
         Some(Transition::Closed) => tracing::info!(%endpoint, "the breaker is closed"),
         None => {}

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use hookproof_core::delivery::{AttemptRecord, Committed, DeadReason, Delivery, Rejected, Step};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::{Event, EventType};
-use hookproof_core::gate::Breaker;
+use hookproof_core::gate::StoredBreaker;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A publish as it was asked for.
 #[derive(Clone, Debug)]
@@ -62,7 +62,9 @@ pub struct Beside {
     /// The beginning of the response body.
     pub excerpt: Vec<u8>,
     /// The endpoint's breaker after the attempt.
-    pub breaker: Option<Breaker>,
+    pub breaker: Option<StoredBreaker>,
+    /// Whether the breaker's rule gives the endpoint up: it is disabled, and its owner told.
+    pub gives_up: bool,
 }
 
 /// An endpoint that attempts may be made to, and when.
@@ -71,11 +73,29 @@ pub struct DueEndpoint {
     /// The endpoint.
     pub id: EndpointId,
     /// Its breaker as last stored.
-    pub breaker: Breaker,
+    pub breaker: StoredBreaker,
     /// Whether a delivery is due now.
     pub is_due: bool,
     /// When the next one after now is due.
     pub next_due: Option<Timestamp>,
+}
+
+/// Why an owner must be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum NoticeReason {
+    /// The delivery is dead.
+    Dead(DeadReason),
+    /// The endpoint is disabled; the delivery was the last that failed there, and may wait.
+    Endpoint(EndpointReason),
+}
+
+/// Why an endpoint is disabled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndpointReason {
+    /// The breaker's rule gives it up.
+    GivenUp,
 }
 
 /// A notice that waits to be sent.
@@ -83,12 +103,12 @@ pub struct DueEndpoint {
 pub struct PendingNotice {
     /// Its number.
     pub id: i64,
-    /// The delivery that is dead.
+    /// The delivery that it is about.
     pub delivery_id: DeliveryId,
     /// The endpoint.
     pub endpoint_id: EndpointId,
     /// Why.
-    pub reason: DeadReason,
+    pub reason: NoticeReason,
     /// Whether the endpoint was disabled with it.
     pub disables_endpoint: bool,
 }

@@ -73,7 +73,11 @@ impl Scenario {
                     failures_in_a_row: 6,
                     pause: Millis::from_secs(5),
                     pause_max: Millis::from_secs(20),
+                    ..BreakerRule::default()
                 }),
+                // The schedules of these scenarios are short: what is throttled would outlast them.
+                throttle_max: Millis::ZERO,
+                ..GateRule::default()
             },
             ..Policy::default()
         }

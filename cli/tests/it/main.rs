@@ -1,6 +1,8 @@
 //! The tests of the workspace's shape and of its command line.
 
 mod address;
+mod breaker;
+mod classify;
 mod demo;
 mod docs;
 mod graph;

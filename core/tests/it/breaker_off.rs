@@ -11,7 +11,7 @@ use crate::given::{at, laws, millis, ms, timestamp};
 
 #[test]
 fn without_a_breaker_nothing_ever_pauses() {
-    let rule = GateRule { concurrency_max: 1, breaker: None };
+    let rule = GateRule { concurrency_max: 1, breaker: None, ..GateRule::default() };
     let mut gate = Gate::default();
     for now in 0..1_000 {
         let Admission::Go(permit) = gate.admit(&rule, at(now), ms(LEASE_MS)) else {
@@ -84,7 +84,7 @@ proptest! {
         now in timestamp(),
         lease in millis(),
     ) {
-        let rule = GateRule { concurrency_max, breaker: None };
+        let rule = GateRule { concurrency_max, breaker: None, ..GateRule::default() };
         let mut gate = Gate::restored(breaker);
         prop_assert_eq!(gate.room(&rule, now), Ok(concurrency_max));
         for _ in 0..concurrency_max {

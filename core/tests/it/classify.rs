@@ -112,7 +112,7 @@ fn an_outcome_is_told_in_a_few_words() {
     let failures: Vec<_> = FAILURES.into_iter().map(|failure| told(failed(failure))).collect();
     assert_eq!(
         failures.join(" "),
-        "dns connect_refused connect_timeout tls reset timeout protocol blocked"
+        "dns connect_refused connect_timeout tls reset timeout protocol oversize blocked"
     );
 }
 
@@ -153,7 +153,7 @@ proptest! {
         lenient in any::<bool>(),
     ) {
         let client_error = if lenient { ClientError::Retry } else { ClientError::Final };
-        let agreement = Classification { client_error, retry_after_max };
+        let agreement = Classification { client_error, retry_after_max, rules: Vec::new() };
         let outcome = Outcome::Answered { status, retry_after: asked };
         if let Verdict::Retry { floor: Some(floor) } = agreement.verdict(&outcome) {
             prop_assert_eq!(Some(floor), asked.map(|asked| asked.min(retry_after_max)));

@@ -43,6 +43,8 @@ pub(crate) fn check(gate: Gate, rule: &GateRule, events: &[(i64, Event, &str)]) 
                         DeferReason::BreakerOpen => "breaker",
                         DeferReason::ProbeUnderWay => "probe",
                         DeferReason::ConcurrencyLimit => "limit",
+                        DeferReason::Throttled => "throttled",
+                        DeferReason::RateLimit => "rate",
                     };
                     format!("{why} until {}", until.as_millis())
                 }
@@ -67,14 +69,20 @@ fn report(
     match gate.record(rule, now, permit, signal) {
         None => "-".to_owned(),
         Some(Transition::Closed) => "closed".to_owned(),
-        Some(Transition::Opened { until }) => format!("opened until {}", until.as_millis()),
+        Some(Transition::Disabled { .. }) => "disabled".to_owned(),
+        Some(Transition::Opened { until, .. }) => format!("opened until {}", until.as_millis()),
     }
 }
 
 /// Opens at `failures_in_a_row`, pauses 10 ms, 20 ms, then 30 ms.
 pub(crate) fn rule(concurrency_max: u32, failures_in_a_row: u32) -> GateRule {
-    let breaker = BreakerRule { failures_in_a_row, pause: ms(10), pause_max: ms(30) };
-    GateRule { concurrency_max, breaker: Some(breaker) }
+    let breaker = BreakerRule {
+        failures_in_a_row,
+        pause: ms(10),
+        pause_max: ms(30),
+        ..BreakerRule::default()
+    };
+    GateRule { concurrency_max, breaker: Some(breaker), ..GateRule::default() }
 }
 
 pub(crate) fn open(until: i64) -> Gate {

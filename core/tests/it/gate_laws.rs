@@ -2,7 +2,7 @@
 
 use hookproof_core::classify::Signal;
 use hookproof_core::gate::{
-    Admission, Breaker, BreakerRule, DeferReason, Gate, GateRule, Permit, Transition,
+    Admission, Breaker, BreakerRule, Cause, DeferReason, Gate, GateRule, Permit, Transition,
 };
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
@@ -101,14 +101,19 @@ impl Reference {
         let Some((_, pause)) = self.pause_in_force() else {
             self.history.push(Happened::Reported { number, signal });
             let open = signal == Signal::Failure && self.failures() >= self.failures_in_a_row;
-            return open.then(|| self.open(now, self.pause));
+            let why = Cause::FailuresInARow {
+                failures: u32::try_from(self.failures()).expect("they are few"),
+            };
+            return open.then(|| self.open(now, self.pause, why));
         };
         let counts = self.is_probe_of_this_pause(number);
         self.history.push(Happened::Reported { number, signal });
         match signal {
             _ if !counts => None,
             Signal::Neither => None,
-            Signal::Failure => Some(self.open(now, (pause * 2).min(self.pause_max))),
+            Signal::Failure => {
+                Some(self.open(now, (pause * 2).min(self.pause_max), Cause::ProbeFailed))
+            }
             Signal::Success => {
                 self.history.push(Happened::Closed);
                 Some(Transition::Closed)
@@ -116,10 +121,10 @@ impl Reference {
         }
     }
 
-    fn open(&mut self, now: i64, pause: i64) -> Transition {
+    fn open(&mut self, now: i64, pause: i64, why: Cause) -> Transition {
         let until = now + pause;
         self.history.push(Happened::Opened { until, pause });
-        Transition::Opened { until: at(until) }
+        Transition::Opened { until: at(until), why }
     }
 
     /// Failures since the last success, or since the breaker last closed.
@@ -188,8 +193,9 @@ fn rule() -> impl Strategy<Value = GateRule> {
     (1..5_u32, 1..5_u32, 1..30_u64, 1..100_u64).prop_map(
         |(concurrency_max, failures_in_a_row, pause, more)| {
             let (pause, pause_max) = (ms(pause), ms(pause.max(more)));
-            let breaker = BreakerRule { failures_in_a_row, pause, pause_max };
-            GateRule { concurrency_max, breaker: Some(breaker) }
+            let breaker =
+                BreakerRule { failures_in_a_row, pause, pause_max, ..BreakerRule::default() };
+            GateRule { concurrency_max, breaker: Some(breaker), ..GateRule::default() }
         },
     )
 }
@@ -351,7 +357,7 @@ proptest! {
         breaker in breaker_rule(),
         failing_probes in 0..70_u32,
     ) {
-        let rule = GateRule { concurrency_max: 1, breaker: Some(breaker.clone()) };
+        let rule = GateRule { concurrency_max: 1, breaker: Some(breaker.clone()), ..GateRule::default() };
         let mut gate = Gate::restored(Breaker::Closed { failures: breaker.failures_in_a_row - 1 });
         let mut now = at(0);
         for doublings in 0..=failing_probes {

@@ -49,16 +49,7 @@ pub(crate) fn failed(failure: Failure) -> Outcome {
     Outcome::Failed { failure }
 }
 
-pub(crate) const FAILURES: [Failure; 8] = [
-    Failure::Dns,
-    Failure::ConnectRefused,
-    Failure::ConnectTimeout,
-    Failure::Tls,
-    Failure::Reset,
-    Failure::Timeout,
-    Failure::Protocol,
-    Failure::Blocked,
-];
+pub(crate) const FAILURES: [Failure; 9] = Failure::ALL;
 
 /// That a value comes back from JSON as it went in.
 pub(crate) fn check_round_trip<T>(value: &T) -> Result<(), TestCaseError>
@@ -218,13 +209,18 @@ pub(crate) fn breaker_rule() -> BoxedStrategy<BreakerRule> {
             failures_in_a_row,
             pause: one.min(other),
             pause_max: one.max(other),
+            ..BreakerRule::default()
         })
         .boxed()
 }
 
 fn gate_rule() -> BoxedStrategy<GateRule> {
     (1..=u32::MAX, proptest::option::of(breaker_rule()))
-        .prop_map(|(concurrency_max, breaker)| GateRule { concurrency_max, breaker })
+        .prop_map(|(concurrency_max, breaker)| GateRule {
+            concurrency_max,
+            breaker,
+            ..GateRule::default()
+        })
         .boxed()
 }
 
@@ -232,7 +228,7 @@ fn gate_rule() -> BoxedStrategy<GateRule> {
 pub(crate) fn policy_with(schedule: BoxedStrategy<Schedule>) -> BoxedStrategy<Policy> {
     let client_error = prop_oneof![Just(ClientError::Final), Just(ClientError::Retry)];
     let classification = (client_error, millis()).prop_map(|(client_error, retry_after_max)| {
-        Classification { client_error, retry_after_max }
+        Classification { client_error, retry_after_max, rules: Vec::new() }
     });
     (schedule, classification, some_millis(), some_millis(), some_millis(), gate_rule())
         .prop_map(|(schedule, classification, one, other, lease_margin, gate)| Policy {

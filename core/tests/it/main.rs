@@ -5,6 +5,7 @@
 
 mod address;
 mod address_laws;
+mod breaker;
 mod breaker_off;
 mod classify;
 mod delivery;
@@ -17,10 +18,13 @@ mod id;
 mod inbox;
 mod life;
 mod life_span;
+mod limits;
+mod ordering;
 mod policy;
 mod preset;
 mod replay;
 mod retry_after;
+mod rule;
 mod schedule;
 mod schedule_kinds;
 mod secret;

@@ -108,7 +108,13 @@ fn settings_at_the_edge_of_what_can_work_are_valid() {
         lease_margin: ms(1),
         gate: GateRule {
             concurrency_max: 1,
-            breaker: Some(BreakerRule { failures_in_a_row: 1, pause: ms(1), pause_max: ms(1) }),
+            breaker: Some(BreakerRule {
+                failures_in_a_row: 1,
+                pause: ms(1),
+                pause_max: ms(1),
+                ..BreakerRule::default()
+            }),
+            ..GateRule::default()
         },
         ..Policy::default()
     };
@@ -160,7 +166,10 @@ fn what_a_policy_leaves_out_is_the_default() {
 #[test]
 fn a_breaker_that_is_off_is_written_as_a_word() {
     let off = GateRule { breaker: None, ..GateRule::default() };
-    assert_eq!(serde_json::to_string(&off).unwrap(), r#"{"concurrency_max":10,"breaker":"off"}"#);
+    assert_eq!(
+        serde_json::to_string(&off).unwrap(),
+        r#"{"concurrency_max":10,"throttle_max":"5m","breaker":"off"}"#
+    );
     // From a text that is escaped, from a reader and from a tree, the word arrives in other ways.
     let texts = [r#"{"breaker": "off"}"#, r#"{"breaker": "\u006fff"}"#];
     for text in texts {

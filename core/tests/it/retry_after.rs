@@ -1,7 +1,7 @@
-//! `Retry-After` as a number of seconds.
+//! `Retry-After` as a number of seconds and as a date.
 
-use hookproof_core::retry_after::parse_delay_seconds;
-use hookproof_core::time::Millis;
+use hookproof_core::retry_after::{parse, parse_delay_seconds};
+use hookproof_core::time::{Millis, Timestamp};
 use proptest::prelude::*;
 
 use crate::given::{laws, secs};
@@ -53,6 +53,117 @@ fn a_value_that_is_not_utf_8_is_ignored() {
     check(b"\xa05", None);
 }
 
+/// 1994-11-06T08:49:37Z, the instant of the examples in RFC 9110 §5.6.7.
+const EXAMPLE_SECS: i64 = 784_111_777;
+
+/// What a value asks for if it arrives that many seconds before the example's instant.
+fn check_date(value: &str, secs_before: i64, expected: Option<Millis>) {
+    let now = Timestamp::from_secs(EXAMPLE_SECS - secs_before);
+    assert_eq!(parse(value.as_bytes(), now), expected, "{value:?}, {secs_before} s before");
+}
+
+#[test]
+fn case_17_each_form_of_a_date_asks_for_the_time_until_then() {
+    for date in [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        " \tSun, 06 Nov 1994 08:49:37 GMT ",
+    ] {
+        check_date(date, 90, Some(secs(90)));
+        check_date(date, 0, Some(Millis::ZERO));
+    }
+    check_date("90", 0, Some(secs(90)));
+    let half = Timestamp::from_millis(EXAMPLE_SECS * 1000 - 500);
+    assert_eq!(parse(b"Sun, 06 Nov 1994 08:49:37 GMT", half), Some(Millis::new(500)));
+}
+
+#[test]
+fn case_17_a_date_that_is_past_asks_for_no_wait() {
+    check_date("Sun, 06 Nov 1994 08:49:37 GMT", -1, Some(Millis::ZERO));
+    check_date("Thu, 01 Jan 1970 00:00:00 GMT", 0, Some(Millis::ZERO));
+    check_date("Mon, 01 Jan 0001 00:00:00 GMT", 0, Some(Millis::ZERO));
+}
+
+#[test]
+fn case_18_a_number_beyond_every_timer_is_no_wrapped_one() {
+    assert_eq!(parse(b"9999999999", Timestamp::MAX), Some(secs(9_999_999_999)));
+}
+
+#[test]
+fn case_20_what_is_almost_a_value_is_ignored() {
+    for value in [
+        "-5",
+        "1.5",
+        "10 s",
+        "Sun, 6 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 94 08:49:37 GMT",
+        "Mon, 06 Nov 1994 08:49:37 GMT",
+        "sun, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06 NOV 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:49:37 UTC",
+        "Sun, 06 Nov 1994 08:49:37 +0000",
+        "Sun, 06 Nov 1994 08:49:37",
+        "Sun, 06 Nov 1994 08:49:37 GMT, 5",
+        "Sun, 06 Nov 1994 24:00:00 GMT",
+        "Sun, 06 Nov 1994 08:60:37 GMT",
+        "Sun, 06 Nov 1994 08:49:61 GMT",
+        "Sun, 06 Nov 1994  08:49:37 GMT",
+        "Wed, 30 Feb 1994 08:49:37 GMT",
+        "Wed, 00 Feb 1994 08:49:37 GMT",
+        "Wed, 29 Feb 1900 00:00:00 GMT",
+        "Sun, 06-Nov-94 08:49:37 GMT",
+        "Sunday, 06-Nov-1994 08:49:37 GMT",
+        "Sunday, 06 Nov 1994 08:49:37 GMT",
+        "Sun Nov 6 08:49:37 1994",
+        "Sun Nov 06 08:49:37 1994 GMT",
+        "1994-11-06T08:49:37Z",
+    ] {
+        check_date(value, 90, None);
+    }
+}
+
+#[test]
+fn leap_days_and_leap_seconds_are_on_the_calendar() {
+    let at =
+        |text: &str| hookproof_core::http_date::parse(text.as_bytes(), Timestamp::from_secs(0));
+    assert_eq!(at("Tue, 29 Feb 2000 00:00:00 GMT"), Some(Timestamp::from_secs(951_782_400)));
+    assert_eq!(at("Sat, 31 Dec 2016 23:59:60 GMT"), Some(Timestamp::from_secs(1_483_228_800)));
+    assert_eq!(at("Fri, 31 Dec 9999 23:59:59 GMT"), Some(Timestamp::from_secs(253_402_300_799)));
+    assert_eq!(at("Sun Nov 06 08:49:37 1994"), Some(Timestamp::from_secs(EXAMPLE_SECS)));
+}
+
+/// The year that two digits mean, on the sixth of November at 08:49:37, read at `now`.
+fn check_century(digits: u8, now: &str, expected: i64) {
+    let parse = |text: &str, now| hookproof_core::http_date::parse(text.as_bytes(), now);
+    let now = parse(now, Timestamp::from_secs(0)).expect("it is a date");
+    let days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+    // Only the right weekday is a date.
+    let read =
+        days.iter().find_map(|day| parse(&format!("{day}, 06-Nov-{digits:02} 08:49:37 GMT"), now));
+    let year = days
+        .iter()
+        .find_map(|day| parse(&format!("{}, 06 Nov {expected} 08:49:37 GMT", &day[..3]), now));
+    assert!(year.is_some());
+    assert_eq!(read, year, "{digits:02} at {now:?}");
+}
+
+#[test]
+fn two_digits_of_a_year_are_never_more_than_50_years_ahead() {
+    let today = "Fri, 06 Nov 2026 08:49:37 GMT";
+    check_century(94, today, 1994);
+    check_century(26, today, 2026);
+    check_century(25, today, 2025);
+    check_century(76, today, 2076);
+    check_century(77, today, 1977);
+    // The very second decides.
+    check_century(76, "Fri, 06 Nov 2026 08:49:36 GMT", 1976);
+    check_century(1, "Thu, 31 Dec 2099 23:59:59 GMT", 2101);
+    check_century(99, "Fri, 01 Jan 2100 00:00:00 GMT", 2099);
+    check_century(50, "Fri, 01 Jan 2100 00:00:00 GMT", 2050);
+    check_century(49, "Fri, 01 Jan 2100 00:00:00 GMT", 2149);
+}
+
 proptest! {
     #![proptest_config(laws())]
 
@@ -72,5 +183,27 @@ proptest! {
             let well_formed = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
             prop_assert_eq!(parse_delay_seconds(&value).is_some(), well_formed);
         }
+    }
+
+    #[test]
+    fn no_bytes_make_the_reading_of_a_date_panic(
+        value in proptest::collection::vec(any::<u8>(), 0..40),
+        close in "(Sun|Sunday),? [0-9]{2}[ -](Nov|Feb)[ -][0-9]{2,4} [0-9:]{8}( GMT)?",
+        now in any::<i64>(),
+    ) {
+        for value in [value, close.into_bytes()] {
+            let wait = parse(&value, Timestamp::from_millis(now));
+            prop_assert!(wait.is_none() || !value.is_empty());
+        }
+    }
+
+    #[test]
+    fn each_second_of_the_calendar_is_read_as_itself(secs_since in 0..253_402_300_800_i64) {
+        // An oracle of another make.
+        let date = std::time::UNIX_EPOCH
+            + std::time::Duration::from_secs(u64::try_from(secs_since).expect("it is positive"));
+        let text = httpdate::fmt_http_date(date);
+        let read = hookproof_core::http_date::parse(text.as_bytes(), Timestamp::from_secs(0));
+        prop_assert_eq!(read, Some(Timestamp::from_secs(secs_since)));
     }
 }

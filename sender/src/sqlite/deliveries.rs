@@ -9,7 +9,8 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{checked, endpoints, events, from_json, notices, to_json};
 use crate::store::{
-    Beside, Claimed, DeliveryFilter, History, ListedAttempt, ListedDelivery, Totals,
+    Beside, Claimed, DeliveryFilter, EndpointReason, History, ListedAttempt, ListedDelivery,
+    NoticeReason, Totals,
 };
 
 pub(super) fn phase_name(phase: Phase) -> &'static str {
@@ -78,14 +79,19 @@ pub(super) fn commit(
             .execute(params![id.as_str(), record.attempt, to_json(record)?, beside.excerpt])?;
     }
     let endpoint = &committed.delivery.endpoint_id;
-    if let Some(breaker) = beside.breaker {
+    if let Some(breaker) = &beside.breaker {
         endpoints::set_breaker(connection, endpoint, breaker)?;
     }
+    let at = committed.record.map_or(committed.delivery.created_at, |r| r.finished_at);
     if let Some(notice) = committed.notice {
-        let at = committed.record.map_or(committed.delivery.created_at, |r| r.finished_at);
-        notices::insert(connection, &committed, notice, at)?;
+        let reason = NoticeReason::Dead(notice.reason);
+        notices::insert(connection, &committed, reason, committed.disables_endpoint, at)?;
     }
-    if committed.disables_endpoint {
+    if beside.gives_up {
+        let reason = NoticeReason::Endpoint(EndpointReason::GivenUp);
+        notices::insert(connection, &committed, reason, true, at)?;
+    }
+    if committed.disables_endpoint || beside.gives_up {
         endpoints::set_status(connection, endpoint, EndpointStatus::Disabled)?;
     }
     Ok(Ok(committed))

@@ -1,7 +1,7 @@
 //! Rows of `endpoints`.
 
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
-use hookproof_core::gate::Breaker;
+use hookproof_core::gate::StoredBreaker;
 use hookproof_core::id::EndpointId;
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
@@ -31,7 +31,7 @@ pub(super) fn insert(connection: &Connection, endpoint: &Endpoint) -> Result<(),
             to_json(&endpoint.secrets)?,
             to_json(&endpoint.event_types)?,
             status_name(endpoint.status),
-            to_json(&Breaker::default())?,
+            to_json(&StoredBreaker::default())?,
             endpoint.created_at.as_millis(),
         ])?;
     Ok(())
@@ -78,11 +78,11 @@ pub(super) fn set_status(
 pub(super) fn set_breaker(
     connection: &Connection,
     id: &EndpointId,
-    breaker: Breaker,
+    breaker: &StoredBreaker,
 ) -> Result<(), StoreError> {
     connection
         .prepare_cached("UPDATE endpoints SET breaker = ?2 WHERE id = ?1")?
-        .execute([id.as_str(), to_json(&breaker)?.as_str()])?;
+        .execute([id.as_str(), to_json(breaker)?.as_str()])?;
     Ok(())
 }
 

@@ -1,17 +1,18 @@
 //! Rows of `notices`: what owners must be told.
 
-use hookproof_core::delivery::{Committed, Notice};
+use hookproof_core::delivery::Committed;
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
 use rusqlite::{Connection, params};
 
 use super::{checked, from_json, to_json};
-use crate::store::PendingNotice;
+use crate::store::{NoticeReason, PendingNotice};
 
 pub(super) fn insert(
     connection: &Connection,
     committed: &Committed,
-    notice: Notice,
+    reason: NoticeReason,
+    disables: bool,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     connection
@@ -22,8 +23,8 @@ pub(super) fn insert(
         .execute(params![
             committed.delivery.id.as_str(),
             committed.delivery.endpoint_id.as_str(),
-            to_json(&notice.reason)?,
-            committed.disables_endpoint,
+            to_json(&reason)?,
+            disables,
             now.as_millis(),
         ])?;
     Ok(())

@@ -95,7 +95,7 @@ async fn what_is_not_http_is_a_protocol_failure() {
     check("HTTP/1.1 20 OK\r\n\r\n", Then::Hold, protocol).await;
     check("HTTP/2 200\r\n\r\n", Then::Hold, protocol).await;
     let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(1024 * 1024));
-    check(endless, Then::Hold, protocol).await;
+    check(endless, Then::Hold, failed(Failure::Oversize)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! The breaker at work: a pause after failures in a row, then one probe.
 
-use hookproof_core::gate::BreakerRule;
+use hookproof_core::gate::{BreakerRule, DisableRule};
 use hookproof_core::id::DeliveryId;
 use hookproof_core::time::Millis;
 use hookproof_runtime::host::Host;
@@ -17,6 +17,7 @@ fn pausing(waits: &[u64], pause: u64) -> SenderConfig {
         failures_in_a_row: 3,
         pause: Millis::new(pause),
         pause_max: Millis::from_hours(1),
+        ..BreakerRule::default()
     });
     config
 }
@@ -137,4 +138,22 @@ async fn the_breaker_of_one_endpoint_does_not_pause_another() {
     publish(&sender, &broken_id, 4).await;
     delivered(&sender, 5).await;
     assert_eq!((broken.count(), healthy.count()), (3, 5));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_is_given_up_is_disabled_and_its_delivery_waits() {
+    let receiver = Receiver::with(&[500, 500]).await;
+    let home = Home::new();
+    let mut config = pausing(&[5, 5, 5, 5, 5], 200);
+    config.policy.gate.breaker = Some(BreakerRule {
+        disable: Some(DisableRule { failures_in_a_row: 2, failing_for: Millis::ZERO }),
+        ..BreakerRule::default()
+    });
+    let sender = home.start(config).await;
+    let endpoint = sender.register(&receiver.url("/hook")).await;
+    let delivery = publish(&sender, &endpoint, 1).await.remove(0);
+    sender.attempted(&delivery, 2).await;
+    HOST.sleep(Millis::new(150)).await;
+    assert_eq!(receiver.arrivals().len(), 2, "nothing goes to a disabled endpoint");
+    assert_eq!(sender.totals().await["scheduled"], 1, "what waits there is kept");
 }

@@ -12,7 +12,7 @@ use hookproof_core::policy::Policy;
 use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_sender::sqlite::SqliteStore;
-use hookproof_sender::store::{Beside, Publication, Store};
+use hookproof_sender::store::{Beside, EndpointReason, NoticeReason, Publication, Store};
 
 use crate::running::Home;
 
@@ -88,7 +88,7 @@ async fn an_endpoint_says_whether_something_is_due_and_when_the_next_will_be() {
         let endpoints = store.due_endpoints(now).await.expect("it is readable");
         assert_eq!(endpoints.len(), 1);
         assert_eq!((endpoints[0].is_due, endpoints[0].next_due), (is_due, next_due), "{now:?}");
-        assert_eq!(endpoints[0].breaker, Breaker::default());
+        assert_eq!(endpoints[0].breaker.state, Breaker::default());
     }
     store.set_endpoint_status(ep("ep"), EndpointStatus::Disabled).await.expect("it is stored");
     assert!(store.due_endpoints(at(99)).await.expect("it is readable").is_empty());
@@ -161,7 +161,8 @@ async fn an_attempt_its_breaker_and_its_notice_are_written_with_the_step() {
     let claim = vec![step(&delivery, NOON, Input::Admitted)];
     let claimed = store.claim(claim).await.expect("a commit").remove(0).expect("it is claimed");
     let breaker = Breaker::Closed { failures: 7 };
-    let beside = Beside { excerpt: b"gone\xff".to_vec(), breaker: Some(breaker) };
+    let beside =
+        Beside { excerpt: b"gone\xff".to_vec(), breaker: Some(breaker.into()), gives_up: false };
     let gone = step(&claimed.delivery, NOON, finished(410));
     store.commit(gone, beside).await.expect("a commit").expect("it is the next");
 
@@ -174,7 +175,7 @@ async fn an_attempt_its_breaker_and_its_notice_are_written_with_the_step() {
     assert_eq!(endpoints[0].status, EndpointStatus::Disabled);
     store.set_endpoint_status(ep("ep"), EndpointStatus::Enabled).await.expect("it is stored");
     let endpoints = store.due_endpoints(NOON).await.expect("it is readable");
-    assert_eq!(endpoints[0].breaker, breaker);
+    assert_eq!(endpoints[0].breaker, breaker.into());
 
     let notices = store.pending_notices(9).await.expect("it is readable");
     assert_eq!(notices.len(), 1);
@@ -183,4 +184,25 @@ async fn an_attempt_its_breaker_and_its_notice_are_written_with_the_step() {
         store.notice_sent(notices[0].id, NOON).await.expect("marked, and marked again");
         assert!(store.pending_notices(9).await.expect("it is readable").is_empty());
     }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_given_up_is_disabled_with_a_notice_in_the_same_transaction() {
+    let home = Home::new();
+    let store = with_events(&home, 1).await;
+    let delivery = due(&store, NOON, 1).await.remove(0);
+    let claim = vec![step(&delivery, NOON, Input::Admitted)];
+    let claimed = store.claim(claim).await.expect("a commit").remove(0).expect("it is claimed");
+    let failed = step(&claimed.delivery, NOON, finished(500));
+    let beside = Beside { gives_up: true, ..Beside::default() };
+    store.commit(failed, beside).await.expect("a commit").expect("it is the next");
+
+    let endpoints = store.endpoints().await.expect("it is readable");
+    assert_eq!(endpoints[0].status, EndpointStatus::Disabled);
+    let notices = store.pending_notices(9).await.expect("it is readable");
+    assert_eq!(notices.len(), 1);
+    assert!(notices[0].disables_endpoint);
+    assert_eq!(notices[0].reason, NoticeReason::Endpoint(EndpointReason::GivenUp));
+    let totals = store.totals().await.expect("it is readable");
+    assert_eq!((totals.scheduled, totals.dead), (1, 0), "the delivery waits");
 }

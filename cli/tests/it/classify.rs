@@ -1,0 +1,69 @@
+//! What `hookproof classify` prints.
+
+use serde_json::Value;
+
+use crate::program::{hookproof, run};
+
+const AT: &str = "--at=1994-11-06T08:48:37Z";
+
+#[test]
+fn an_answer_is_explained_with_the_rule_that_decided() {
+    insta::assert_snapshot!("503", run(&["classify", "503", "--retry-after", "120"]));
+    insta::assert_snapshot!("404", run(&["classify", "404"]));
+    insta::assert_snapshot!(
+        "404_standard",
+        run(&["classify", "404", "--preset=standard-webhooks"])
+    );
+    insta::assert_snapshot!("410_json", run(&["classify", "410", "--format=json"]));
+    insta::assert_snapshot!("timeout", run(&["classify", "timeout"]));
+    insta::assert_snapshot!("blocked", run(&["classify", "blocked"]));
+}
+
+#[test]
+fn a_retry_after_is_a_date_too_and_junk_is_ignored() {
+    let classify = |value: &str| run(&["classify", "429", AT, "--retry-after", value]).stdout;
+    let date = classify("Sun, 06 Nov 1994 08:49:37 GMT");
+    assert!(date.contains("not before 1m have passed"), "{date}");
+    assert!(classify("-5").contains("malformed, so it is ignored"));
+    assert!(classify("9999999999").contains("cut to retry_after_max, 24h"));
+    insta::assert_snapshot!(
+        "429_json",
+        run(&[
+            "classify",
+            "429",
+            AT,
+            "--retry-after=Sunday, 06-Nov-94 08:49:37 GMT",
+            "--format=json"
+        ])
+    );
+}
+
+#[test]
+fn the_rules_are_listed_within_100_columns() {
+    let list = run(&["classify", "--list"]);
+    assert!(list.stdout.lines().all(|line| line.chars().count() <= 100), "{list}");
+    insta::assert_snapshot!("rules", list);
+    let json: Value = serde_json::from_str(&run(&["classify", "--list", "--format=json"]).stdout)
+        .expect("it is JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(9));
+}
+
+#[test]
+fn rules_of_ones_own_come_from_a_file() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = "[[rules]]\nwhen = \"404\"\nthen = \"disable_endpoint\"\n";
+    std::fs::write(folder.path().join("rules.toml"), file).unwrap();
+    let classify = |arguments: &[&str]| {
+        let ran = hookproof(arguments).current_dir(folder.path()).output().unwrap();
+        crate::program::Ran::from(ran)
+    };
+    insta::assert_snapshot!("own_rule", classify(&["classify", "404", "--rules=rules.toml"]));
+    std::fs::write(folder.path().join("rules.toml"), file.replace("404", "4xx")).unwrap();
+    insta::assert_snapshot!("own_rule_wrong", classify(&["classify", "404", "--rules=rules.toml"]));
+}
+
+#[test]
+fn what_is_no_outcome_is_refused_with_all_that_are() {
+    insta::assert_snapshot!("no_outcome", run(&["classify", "5xx"]));
+    insta::assert_snapshot!("no_header", run(&["classify", "dns", "--retry-after=1"]));
+}
