@@ -27,6 +27,7 @@ pub mod policy;
 pub mod preset;
 pub mod retry_after;
 pub mod schedule;
+pub mod scheme;
 pub mod secret;
 pub mod signature;
 pub mod time;

@@ -18,6 +18,7 @@ mod policy;
 mod replay;
 mod retry_after;
 mod schedule;
+mod scheme;
 mod secret;
 mod signature;
 mod signature_laws;
