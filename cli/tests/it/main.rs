@@ -7,5 +7,6 @@ mod program;
 mod readme;
 mod schedule;
 mod serve;
+mod sign;
 mod sim;
 mod tidy;
