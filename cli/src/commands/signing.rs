@@ -159,14 +159,13 @@ pub(crate) fn print_list(format: Format, output: &mut Output) -> io::Result<()> 
         Column::left("algorithm"),
         Column::left("signed"),
         Column::right("tolerance"),
-        Column::left("source"),
     ]);
     for scheme in schemes {
         let tolerance = scheme.tolerance.map_or("-".to_owned(), |span| span.to_string());
         let signed = scheme.signed.to_string();
         let signed = if signed.is_empty() { "-".to_owned() } else { signed };
         let algorithm = scheme.algorithm.as_str().to_owned();
-        table.row([scheme.name, algorithm, signed, tolerance, scheme.source]);
+        table.row([scheme.name, algorithm, signed, tolerance]);
     }
     let paint = output.paint;
     table.write(output, paint)

@@ -160,6 +160,7 @@ impl Found<'_> {
                         facts.fact("cause", mistake.to_string());
                     }
                 }
+                None if !matches!(fault, Fault::Mismatch) => {}
                 None => facts.fact(
                     "cause",
                     "none of the usual mistakes explains it: compare the secret with the sender's, \

@@ -20,12 +20,16 @@ fn sign(more: &[&str]) -> Ran {
 
 /// Verifies the signed request with this body behind it.
 fn verify(body: &str, more: &[&str]) -> Ran {
+    verify_at(NOW, body, more)
+}
+
+fn verify_at(now: &str, body: &str, more: &[&str]) -> Ran {
     let signed = sign(&["--format=json"]);
     let document: serde_json::Value = serde_json::from_str(&signed.stdout).expect("it is JSON");
     let signature = document["headers"][2]["value"].as_str().expect("it is signed");
     let (before, _) = REQUEST.split_once("v1,").expect("it has a signature");
     let request = format!("{before}{signature}\r\n\r\n{body}");
-    let arguments = [&["verify", "--secret", SECRET, "--request=-", NOW], more].concat();
+    let arguments = [&["verify", "--secret", SECRET, "--request=-", now], more].concat();
     run_with_input(&arguments, &request)
 }
 
@@ -62,10 +66,12 @@ fn a_request_that_does_not_verify_is_told_why() {
         ("verify_compact_json", verify(r#"{"a":1}"#, &["--format=json"])),
         ("verify_line_break", verify("{\"a\": 1}\n", &[])),
         ("verify_unexplained", verify("other", &[])),
-        ("verify_old", verify(r#"{"a": 1}"#, &["--now=2023-11-15T00:00:00Z"])),
+        ("verify_old", verify_at("--now=2023-11-15T00:00:00Z", r#"{"a": 1}"#, &[])),
     ] {
         assert_eq!(ran.code, Some(1), "{ran}");
-        assert_narrow(&ran);
+        if !name.ends_with("json") {
+            assert_narrow(&ran);
+        }
         insta::assert_snapshot!(name, ran);
     }
 }
