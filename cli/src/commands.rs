@@ -7,7 +7,10 @@ mod demo;
 mod receive;
 mod schedule;
 mod send;
+mod sign;
+mod signing;
 mod sim;
+mod verify;
 
 use clap::Subcommand;
 
@@ -47,6 +50,10 @@ commands! {
     Schedule => schedule,
     /// Prove delivery in simulation: many histories full of faults, and the bugs it must find.
     Sim => sim,
+    /// Sign a request: print the headers that it carries.
+    Sign => sign,
+    /// Verify a request's signature; if it is wrong, tell why.
+    Verify => verify,
     /// Run the sender: accept events over HTTP and deliver them.
     Send => send,
     /// Run the reference receiver: verify, record, acknowledge, apply once.

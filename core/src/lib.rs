@@ -33,6 +33,7 @@ pub mod preset;
 pub mod retry_after;
 pub mod rule;
 pub mod schedule;
+pub mod scheme;
 pub mod secret;
 pub mod signature;
 pub mod time;

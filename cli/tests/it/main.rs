@@ -10,5 +10,6 @@ mod program;
 mod readme;
 mod schedule;
 mod serve;
+mod sign;
 mod sim;
 mod tidy;

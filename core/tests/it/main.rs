@@ -27,6 +27,7 @@ mod retry_after;
 mod rule;
 mod schedule;
 mod schedule_kinds;
+mod scheme;
 mod secret;
 mod signature;
 mod signature_laws;

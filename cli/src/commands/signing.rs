@@ -1,0 +1,179 @@
+//! What `sign` and `verify` share: the scheme, its secrets, and a request as it is given.
+
+pub(crate) mod http;
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use hookproof_core::scheme::{Key, Scheme, known};
+use hookproof_core::time::Timestamp;
+use hookproof_runtime::host::Host as _;
+use hookproof_runtime::tokio_host::TokioHost;
+use serde::Serialize;
+
+use crate::args::{Format, Instant};
+use crate::config;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::output::table::{Column, Table};
+
+/// How alike two names must be for one to be meant by the other (1: the same).
+const LIKENESS_MIN: f64 = 0.7;
+
+/// Which scheme, and its secrets.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct SchemeArgs {
+    /// Name of the signature scheme; `--list` shows them all
+    #[arg(long, value_name = "NAME", default_value = "standard-webhooks")]
+    scheme: String,
+
+    /// Describe the scheme in this TOML file instead
+    #[arg(long, value_name = "FILE", conflicts_with = "scheme")]
+    scheme_file: Option<PathBuf>,
+
+    /// A secret, the newest first; others on this machine can see it while the command runs
+    #[arg(long, value_name = "SECRET")]
+    secret: Vec<String>,
+
+    /// A file that holds a secret; the line break at its end does not count
+    #[arg(long, value_name = "FILE")]
+    secret_file: Vec<PathBuf>,
+
+    /// List the schemes that are known
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+/// A scheme with its secrets, as texts and as keys.
+pub(crate) struct Signer {
+    pub(crate) scheme: Scheme,
+    pub(crate) secrets: Vec<String>,
+    pub(crate) keys: Vec<Key>,
+}
+
+impl SchemeArgs {
+    /// Reads all of it.
+    pub(crate) fn signer(self) -> Result<Signer, Failure> {
+        let scheme = match &self.scheme_file {
+            Some(path) => described(path)?,
+            None => named(&self.scheme)?,
+        };
+        let mut secrets = self.secret;
+        for path in &self.secret_file {
+            secrets.push(secret_in(path)?);
+        }
+        if secrets.is_empty() {
+            return Err(Failure::usage("no secret is given", "give --secret or --secret-file"));
+        }
+        let keys = secrets.iter().map(|text| key(&scheme, text)).collect::<Result<_, _>>()?;
+        Ok(Signer { scheme, secrets, keys })
+    }
+}
+
+fn key(scheme: &Scheme, text: &str) -> Result<Key, Failure> {
+    Key::parse(scheme.key, text).map_err(|error| {
+        let form = scheme.key.as_str();
+        Failure::usage(
+            format!("a secret is not one of the scheme {}", scheme.name),
+            format!("{error}. The scheme's form of a secret is {form}"),
+        )
+    })
+}
+
+/// The secret that a file holds.
+pub(crate) fn secret_in(path: &Path) -> Result<String, Failure> {
+    let bytes = read(path)?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::usage(
+            format!("{} holds no secret: it is not text", path.display()),
+            "write the secret as its owner shows it, and nothing else, into the file",
+        )
+    })?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
+}
+
+fn named(name: &str) -> Result<Scheme, Failure> {
+    known::find(name).ok_or_else(|| {
+        let names: Vec<_> = known::all().into_iter().map(|scheme| scheme.name).collect();
+        let nearest = names
+            .iter()
+            .map(|known| (strsim::jaro_winkler(known, &name.to_lowercase()), known))
+            .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+            .max_by(|(a, _), (b, _)| a.total_cmp(b));
+        let guess = nearest.map_or(String::new(), |(_, known)| format!("did you mean {known}? "));
+        Failure::usage(
+            format!("there is no signature scheme \"{}\"", name.escape_debug()),
+            format!("{guess}The schemes are {}", names.join(", ")),
+        )
+    })
+}
+
+fn described(path: &Path) -> Result<Scheme, Failure> {
+    let file = config::read::<Scheme>(path)?;
+    file.content.check().map_err(|error| {
+        Failure::usage(
+            format!("{}: {error}", path.display()),
+            "docs/sign.md tells what each field means",
+        )
+    })?;
+    Ok(file.content)
+}
+
+/// The bytes of a file; `-` is standard input.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let result = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    result.map_err(|error| {
+        Failure::usage(
+            format!("cannot read {}: {error}", path.display()),
+            "give the path of a file, or - for standard input",
+        )
+    })
+}
+
+/// An instant as it was given, or that of the run.
+pub(crate) fn instant_or_now(given: Option<Instant>) -> Timestamp {
+    match given {
+        Some(Instant::At(at)) => at,
+        Some(Instant::Now) | None => TokioHost.now(),
+    }
+}
+
+/// Lists the schemes that are known.
+pub(crate) fn print_list(format: Format, output: &mut Output) -> io::Result<()> {
+    let schemes = known::all();
+    if format == Format::Json {
+        let listed: Vec<_> =
+            schemes.iter().map(|scheme| Listed { scheme, warnings: scheme.warnings() }).collect();
+        return output.json(&listed);
+    }
+    let mut table = Table::new([
+        Column::left("scheme"),
+        Column::left("algorithm"),
+        Column::left("signed"),
+        Column::right("tolerance"),
+    ]);
+    for scheme in schemes {
+        let tolerance = scheme.tolerance.map_or("-".to_owned(), |span| span.to_string());
+        let signed = scheme.signed.to_string();
+        let signed = if signed.is_empty() { "-".to_owned() } else { signed };
+        let algorithm = scheme.algorithm.as_str().to_owned();
+        table.row([scheme.name, algorithm, signed, tolerance]);
+    }
+    let paint = output.paint;
+    table.write(output, paint)
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    scheme: &'a Scheme,
+    warnings: Vec<String>,
+}

@@ -1,0 +1,450 @@
+//! Schemes of the field: against published vectors, other implementations, and by hand.
+
+mod diagnosis;
+mod laws;
+mod vectors;
+
+use hookproof_core::scheme::{
+    Fault, Key, KeyError, KeyForm, Message, Request, Role, Scheme, SignError, Signed, Template,
+    known,
+};
+use hookproof_core::secret::SecretError;
+use hookproof_core::time::{Millis, Timestamp};
+
+use vectors::VECTORS;
+
+const NOW: Timestamp = Timestamp::from_secs(1_700_000_000);
+const BODY: &str = "{\"type\":\"order.paid\",\"total\":12.50,\"name\":\"Jürgen 💶\"}\n";
+const URL: &str = "https://example.org/hooks%3Aa?x=1&y=%2F";
+
+fn scheme(name: &str) -> Scheme {
+    known::find(name).expect(name)
+}
+
+fn key(scheme: &Scheme, text: &str) -> Key {
+    Key::parse(scheme.key, text).expect(&scheme.name)
+}
+
+fn fields(headers: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
+    headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect()
+}
+
+fn message(scheme: &Scheme) -> (String, Vec<u8>) {
+    (scheme.url_to_call(URL, BODY.as_bytes(), false), BODY.as_bytes().to_vec())
+}
+
+/// The request that carries what was signed.
+fn carried(signed: &Signed, body: &[u8]) -> (Vec<(String, Vec<u8>)>, Vec<u8>) {
+    let headers = signed.headers.iter().map(|(n, v)| (n.clone(), v.clone().into_bytes())).collect();
+    if signed.fields.is_empty() {
+        return (headers, body.to_vec());
+    }
+    let mut inner = serde_json::Map::new();
+    for (pointer, value) in &signed.fields {
+        let name = pointer.strip_prefix("/signature/").expect("only Mailgun signs fields");
+        inner.insert(name.to_owned(), value.clone().into());
+    }
+    (headers, serde_json::json!({ "signature": inner }).to_string().into_bytes())
+}
+
+/// Verifies a published request, whose time is now.
+fn check(
+    name: &str,
+    secret: &str,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+    expected: impl Into<Option<Fault>>,
+) {
+    let scheme = scheme(name);
+    let headers = fields(headers);
+    let request = Request { method: "POST", url, headers: &headers, body };
+    let found = scheme.verify(&[key(&scheme, secret)], &request, NOW, None);
+    assert_eq!(found.err(), expected.into(), "{name}: {request:?}");
+}
+
+#[test]
+fn each_scheme_signs_as_another_implementation_does() {
+    for (name, secret, expected) in VECTORS {
+        let scheme = scheme(name);
+        let (url, body) = message(&scheme);
+        let message = Message { id: "msg_1", at: NOW, method: "POST", url: &url, body: &body };
+        let signed = scheme.sign(&[key(&scheme, secret)], &message).expect(name);
+        let found: Vec<_> = signed.headers.iter().chain(&signed.fields).collect();
+        let found: Vec<_> = found.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn each_scheme_verifies_what_another_implementation_signed() {
+    for (name, secret, expected) in VECTORS.into_iter().filter(|(name, ..)| *name != "mailgun") {
+        let scheme = scheme(name);
+        let (url, body) = message(&scheme);
+        check(name, secret, &url, expected, &body, None);
+        let changed = [&body[..], b" "].concat();
+        let fault = if name == "twilio" { Fault::BodyHash } else { Fault::Mismatch };
+        let expected_of = (name != "gitlab").then_some(fault);
+        check(name, secret, &url, expected, &changed, expected_of);
+    }
+}
+
+#[test]
+fn each_scheme_has_a_vector() {
+    let with_vector = |name: &str| VECTORS.iter().any(|(known, ..)| *known == name);
+    let missing: Vec<_> =
+        known::all().into_iter().map(|s| s.name).filter(|name| !with_vector(name)).collect();
+    assert_eq!(missing, ["sendgrid"], "SendGrid's is published");
+}
+
+#[test]
+fn the_published_vector_of_github_verifies() {
+    // GitHub, "Validating webhook deliveries", "Testing the webhook payload validation".
+    let digest = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+    let value = format!("sha256={digest}");
+    let (secret, body) = ("It's a Secret to Everybody", b"Hello, World!");
+    check("github", secret, "", &[("x-hub-signature-256", &value)], body, None);
+}
+
+#[test]
+fn the_published_vector_of_slack_verifies() {
+    // slackapi/python-slack-sdk, tests/signature/test_signature_verifier.py.
+    let body = b"token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow\
+        &channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner\
+        &command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands\
+        %2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN\
+        &trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
+    let headers = [
+        ("X-Slack-Request-Timestamp", "1531420618"),
+        (
+            "X-Slack-Signature",
+            "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503",
+        ),
+    ];
+    check("slack", "8f742231b10e8888abcd99yyyzzz85a5", "", &headers, body, None);
+}
+
+#[test]
+fn the_published_vectors_of_twilio_verify() {
+    // twilio/twilio-python, tests/unit/test_request_validator.py.
+    let uri = "https://mycompany.com/myapp.php?foo=1&bar=2";
+    let plain = uri.replace("https", "http");
+    let hashed = format!(
+        "{uri}&bodySHA256=0a1ff7634d9ab3b95db5c9a2dfe9416e41502b283a80c7cf19632632f96e6620"
+    );
+    let form = b"CallSid=CA1234567890ABCDE&Digits=1234&From=%2B14158675309&To=%2B18005551212\
+        &Caller=%2B14158675309";
+    let twice = b"Sid=CA123&SidAccount=AC123&Digits=5678&Digits=1234";
+    let json = b"{\"property\": \"value\", \"boolean\": true}";
+    let with_port = |url: &str| url.replace(".com", ".com:1234");
+    let cases: [(&str, &[u8], &str); 7] = [
+        (uri, form, "RSOYDt4T1cUTdK1PDd93/VVr8B8="),
+        (uri, twice, "IK+Dwps556ElfBT0I3Rgjkr1wJU="),
+        (&with_port(uri), form, "RSOYDt4T1cUTdK1PDd93/VVr8B8="),
+        (&with_port(&plain), form, "Zmvh+3yNM1Phv2jhDCwEM3q5ebU="),
+        (uri, form, "kvajT1Ptam85bY51eRf/AJRuM3w="),
+        (&plain, form, "0ZXoZLH/DfblKGATFgpif+LLRf4="),
+        (&hashed, json, "a9nBmqA0ju/hNViExpshrM61xv4="),
+    ];
+    for (url, body, signature) in cases {
+        check("twilio", "12345", url, &[("X-Twilio-Signature", signature)], body, None);
+    }
+    let headers = [("X-Twilio-Signature", "a9nBmqA0ju/hNViExpshrM61xv4=")];
+    check("twilio", "12345", &hashed, &headers, b"{}", Fault::BodyHash);
+    check("twilio", "12345", "", &headers, form, Fault::MissingUrl);
+}
+
+const SENDGRID_KEY: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8\
+    kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==";
+const SENDGRID_BODY: &str = "[{\"email\":\"hello@world.com\",\"event\":\"dropped\",\
+    \"reason\":\"Bounced Address\",\
+    \"sg_event_id\":\"ZHJvcC0xMDk5NDkxOS1MUnpYbF9OSFN0T0doUTRrb2ZTbV9BLTA\",\
+    \"sg_message_id\":\"LRzXl_NHStOGhQ4kofSm_A.filterdrecv-p3mdw1-756b745b58-kmzbl-18-5F5FC76C-9.0\",\
+    \"smtp-id\":\"<LRzXl_NHStOGhQ4kofSm_A@ismtpd0039p1iad1.sendgrid.net>\",\
+    \"timestamp\":1600112492}]\r\n";
+const SENDGRID_HEADERS: [(&str, &str); 2] = [
+    ("X-Twilio-Email-Event-Webhook-Timestamp", "1600112502"),
+    (
+        "X-Twilio-Email-Event-Webhook-Signature",
+        "MEUCIGHQVtGj+Y3LkG9fLcxf3qfI10QysgDWmMOVmxG0u6ZUAiEAyBiXDWzM+uOe5W0JuG+luQAbPIqHh89M15TluLtEZ\
+         tM=",
+    ),
+];
+
+#[test]
+fn the_published_vector_of_sendgrid_verifies_with_its_trailing_line_break_only() {
+    // sendgrid/sendgrid-python, test/unit/test_eventwebhook.py.
+    let body = SENDGRID_BODY.as_bytes();
+    check("sendgrid", SENDGRID_KEY, "", &SENDGRID_HEADERS, body, None);
+    let cut = SENDGRID_BODY.trim_end().as_bytes();
+    check("sendgrid", SENDGRID_KEY, "", &SENDGRID_HEADERS, cut, Fault::Mismatch);
+    let other = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEqTxd43gyp8IOEto2LdIfjRQrIbsd4SXZkLW6jDutdhXSJCWHw\
+        8REntlo7aNDthvj+y7GjUuFDb/R1NGe1OPzpA==";
+    check("sendgrid", other, "", &SENDGRID_HEADERS, body, Fault::Mismatch);
+}
+
+#[test]
+fn the_published_vector_of_v1a_is_signed_and_verified() {
+    // svix/svix-webhooks, the asymmetric test of the server's worker.
+    let private = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMi\
+        cMFs6Kvg==";
+    let signature = "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8\
+        EM+m7TBAg==";
+    let scheme = scheme("standard-webhooks-v1a");
+    let private = key(&scheme, private);
+    let (id, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", b"{\"test\": 2432232314}");
+    let at = Timestamp::from_secs(1_614_265_330);
+    let message = Message { id, at, method: "POST", url: "", body };
+    let signed = scheme.sign(std::slice::from_ref(&private), &message).unwrap();
+    assert_eq!(signed.headers[2], ("webhook-signature".to_owned(), signature.to_owned()));
+    let public = private.public_text().unwrap();
+    let list = format!("v1,AAAA {signature}");
+    let headers = [
+        ("webhook-id", id),
+        ("webhook-timestamp", "1614265330"),
+        ("webhook-signature", list.as_str()),
+    ];
+    check("standard-webhooks-v1a", &public, "", &headers, body, None);
+    assert_eq!(scheme.sign(&[key(&scheme, &public)], &message), Err(SignError::CannotSign));
+}
+
+#[test]
+fn the_crate_standardwebhooks_signs_the_same_for_both_names_of_the_headers() {
+    let secret = "whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+    let oracle = standardwebhooks::Webhook::new(secret).expect("it reads the secret");
+    let its = oracle.sign("msg_1", NOW.as_secs(), BODY.as_bytes()).expect("it signs");
+    for name in ["standard-webhooks", "svix"] {
+        let scheme = scheme(name);
+        let message =
+            Message { id: "msg_1", at: NOW, method: "POST", url: "", body: BODY.as_bytes() };
+        let signed = scheme.sign(&[key(&scheme, secret)], &message).expect("we sign");
+        assert_eq!(signed.headers[2].1, its, "{name}");
+    }
+}
+
+#[test]
+fn each_scheme_can_be_carried_out_and_described_in_toml() {
+    for scheme in known::all() {
+        assert_eq!(scheme.check(), Ok(()), "{}", scheme.name);
+        let text = toml::to_string(&scheme).expect("it can be written");
+        assert_eq!(toml::from_str::<Scheme>(&text).as_ref(), Ok(&scheme), "{text}");
+    }
+}
+
+#[test]
+fn case_56_each_scheme_with_a_tolerance_protects_its_timestamp() {
+    for scheme in known::all() {
+        assert!(scheme.tolerance.is_none() || scheme.protects_timestamp(), "{}", scheme.name);
+    }
+    let seed = scheme("seed-1");
+    let unsigned = Scheme { tolerance: Some(Millis::from_minutes(5)), ..seed.clone() };
+    assert!(unsigned.check().unwrap_err().to_string().contains("signed"));
+    let warnings = seed.warnings().join("; ");
+    assert!(warnings.contains("the id is not signed"), "{warnings}");
+    assert!(warnings.contains("no time is signed"), "{warnings}");
+}
+
+#[test]
+fn case_41_one_good_signature_of_a_list_is_enough() {
+    for name in ["stripe", "paddle", "calendly", "workos", "convoy-advanced", "svix"] {
+        let (_, secret, expected) = VECTORS.into_iter().find(|(n, ..)| *n == name).unwrap();
+        let scheme = scheme(name);
+        let mark = scheme.signature.separator.clone().unwrap();
+        let (header, value) = expected.last().unwrap();
+        let junk = format!("{}junk", scheme.signature.prefix);
+        let check_list = |list: &str, outcome: Option<Fault>| {
+            let mut headers = expected.to_vec();
+            headers.pop();
+            headers.push((header, list));
+            check(name, secret, "", &headers, BODY.as_bytes(), outcome);
+        };
+        check_list(&format!("{value}{mark}{junk}"), None);
+        check_list(&format!("{junk}{mark}{value}"), None);
+        let only = format!("{}{mark}{junk}", value.split(mark.trim()).next().unwrap());
+        check_list(if name == "svix" { &junk } else { &only }, Some(Fault::NoUsableSignature));
+    }
+}
+
+#[test]
+fn case_54_a_rotation_signs_with_both_and_either_verifies() {
+    for name in ["stripe", "paddle", "workos", "standard-webhooks", "standard-webhooks-v1a"] {
+        let scheme = scheme(name);
+        let texts = match name {
+            "standard-webhooks" => [
+                "whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=",
+                "whsec_ZWZnaGlqa2xtbm9wcXJzdHV2d3h5ent8fX5/gIGCg4Q=",
+            ],
+            "standard-webhooks-v1a" => [
+                "whsk_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=",
+                "whsk_ZWZnaGlqa2xtbm9wcXJzdHV2d3h5ent8fX5/gIGCg4Q=",
+            ],
+            _ => ["new", "old"],
+        };
+        let keys = texts.map(|text| key(&scheme, text));
+        let message = Message { id: "msg_1", at: NOW, method: "POST", url: "", body: b"{}" };
+        let signed = scheme.sign(&keys, &message).unwrap();
+        let (headers, body) = carried(&signed, b"{}");
+        let request = Request { method: "POST", url: "", headers: &headers, body: &body };
+        for one in keys {
+            assert_eq!(scheme.verify(&[one], &request, NOW, Some(Millis::ZERO)), Ok(()), "{name}");
+        }
+    }
+    let github = scheme("github");
+    let keys = ["new", "old"].map(|text| key(&github, text));
+    let message = Message { id: "", at: NOW, method: "POST", url: "", body: b"{}" };
+    assert_eq!(github.sign(&keys, &message), Err(SignError::OneKeyOnly));
+}
+
+#[test]
+fn case_51_an_empty_secret_or_an_absent_header_fails_closed() {
+    for scheme in known::all() {
+        assert_eq!(Key::parse(scheme.key, "").unwrap_err(), KeyError::Empty, "{}", scheme.name);
+        let request = Request { method: "POST", url: URL, headers: &[], body: b"{}" };
+        let fault = scheme.verify(&[], &request, NOW, scheme.tolerance).unwrap_err();
+        assert!(matches!(fault, Fault::Missing { .. }), "{}: {fault:?}", scheme.name);
+    }
+    let github = scheme("github");
+    for value in ["", "sha256=", "757107ea", "sha1=00"] {
+        let headers = [("X-Hub-Signature-256", value)];
+        check("github", "secret", "", &headers, b"", Fault::NoUsableSignature);
+        let headers = fields(&headers);
+        let request = Request { headers: &headers, ..Request::default() };
+        assert!(github.verify(&[], &request, NOW, None).is_err());
+    }
+}
+
+#[test]
+fn case_53_a_secret_in_the_wrong_form_is_told_and_not_shown() {
+    let tagged = "v1,whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+    for form in [KeyForm::Whsec, KeyForm::Literal, KeyForm::Hex, KeyForm::Ed25519] {
+        assert_eq!(Key::parse(form, tagged).unwrap_err(), KeyError::SchemeTag, "{form:?}");
+    }
+    let bare = Key::parse(KeyForm::Whsec, "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=");
+    assert_eq!(bare.unwrap_err(), KeyError::Whsec(SecretError::Prefix));
+    assert_eq!(Key::parse(KeyForm::Hex, "abc").unwrap_err(), KeyError::Hex);
+    assert_eq!(Key::parse(KeyForm::P256Spki, "AAAA").unwrap_err(), KeyError::P256);
+    assert_eq!(format!("{:?}", Key::parse(KeyForm::Literal, "hidden").unwrap()), "Key(…)");
+    // All zeros is a point of small order: one signature would fit many messages.
+    let weak = "00".repeat(32);
+    assert_eq!(Key::parse(KeyForm::Ed25519Hex, &weak).unwrap_err(), KeyError::Ed25519Hex);
+}
+
+#[test]
+fn cases_59_and_60_a_time_is_a_plain_number_within_the_tolerance_on_both_sides() {
+    let scheme = scheme("slack");
+    let keys = [key(&scheme, "secret")];
+    let fault_at = |text: &str, now: Timestamp| {
+        let headers = fields(&[
+            ("X-Slack-Signature", &format!("v0={}", "0".repeat(64))),
+            ("X-Slack-Request-Timestamp", text),
+        ]);
+        let request = Request { headers: &headers, ..Request::default() };
+        scheme.verify(&keys, &request, now, scheme.tolerance).unwrap_err()
+    };
+    for wrong in ["not-a-number", "NaN", "-1", "+1", "1.5", "1e9", "0x10", "123junk", "01", " 1"] {
+        assert_eq!(fault_at(wrong, NOW), Fault::MalformedTimestamp, "{wrong}");
+    }
+    let ms = Millis::new;
+    assert_eq!(fault_at("1700000000", NOW.plus(ms(300_000))), Fault::Mismatch);
+    assert_eq!(fault_at("1700000000", NOW.plus(ms(300_001))), Fault::TooOld(ms(300_001)));
+    assert_eq!(fault_at("1700000300", NOW), Fault::Mismatch);
+    assert_eq!(fault_at("1700000301", NOW), Fault::TooNew(ms(301_000)));
+    let fault = fault_at("1700000000000", NOW);
+    assert!(matches!(fault, Fault::TooNew(_)), "milliseconds are far in the future: {fault:?}");
+}
+
+#[test]
+fn a_repeated_header_and_a_repeated_time_are_refused() {
+    let headers = [("X-Signature", "a"), ("x-signature", "a")];
+    let repeated = |role, place: &str| Fault::Repeated { role, place: place.to_owned() };
+    let fault = repeated(Role::Signature, "`X-Signature`");
+    check("lemonsqueezy", "k", "", &headers, b"", fault);
+    let headers = [("Stripe-Signature", "t=1,t=2,v1=00")];
+    let fault = repeated(Role::Timestamp, "`t=` in `Stripe-Signature`");
+    check("stripe", "k", "", &headers, b"", fault);
+}
+
+#[test]
+fn an_id_that_blurs_what_is_signed_is_neither_signed_nor_accepted() {
+    let scheme = scheme("svix");
+    let (_, secret, _) = VECTORS[0];
+    for id in ["a.b", "a\r\nb", "a b", "ü"] {
+        let message = Message { id, at: NOW, method: "POST", url: "", body: b"" };
+        let refused = scheme.sign(&[key(&scheme, secret)], &message);
+        assert_eq!(refused, Err(SignError::AmbiguousId), "{id:?}");
+    }
+    let headers = [("svix-id", "a.1"), ("svix-timestamp", "1"), ("svix-signature", "v1,AAAA")];
+    check("svix", secret, "", &headers, b"", Fault::AmbiguousId);
+}
+
+#[test]
+fn a_date_is_read_as_rfc_3339_has_it() {
+    let zendesk = Scheme { tolerance: Some(Millis::ZERO), ..scheme("zendesk") };
+    let keys = [key(&zendesk, "secret")];
+    let age = |text: &str| {
+        let headers = fields(&[
+            ("X-Zendesk-Webhook-Signature-Timestamp", text),
+            ("X-Zendesk-Webhook-Signature", "AAAA"),
+        ]);
+        let request = Request { headers: &headers, ..Request::default() };
+        zendesk.verify(&keys, &request, NOW, zendesk.tolerance).unwrap_err()
+    };
+    for now in ["2023-11-14T22:13:20Z", "2023-11-14T23:13:20+01:00", "2023-11-14T22:13:20.000Z"] {
+        assert_eq!(age(now), Fault::NoUsableSignature, "{now}");
+    }
+    assert_eq!(age("2023-11-14T22:13:19.250Z"), Fault::TooOld(Millis::new(750)));
+    assert_eq!(age("2024-02-29T00:00:00Z"), Fault::TooNew(Millis::new(9_164_800_000)));
+    for wrong in [
+        "2023-02-29T00:00:00Z",
+        "2023-11-14",
+        "2023-11-14T22:13:20",
+        "2023-11-14T24:00:00Z",
+        "2023-11-14T22:13:20.Z",
+        "2023-11-14T22:13:20Zü",
+        "1700000000",
+    ] {
+        assert_eq!(age(wrong), Fault::MalformedTimestamp, "{wrong}");
+    }
+}
+
+#[test]
+fn a_template_names_what_it_does_not_know() {
+    for text in ["", "{id}.{timestamp}.{body}", "v0:{timestamp}:{body}", "{method}{url-decoded}"] {
+        assert_eq!(text.parse::<Template>().expect("a template").to_string(), text);
+    }
+    for text in ["{", "}", "{}", "{Body}", "a{b", "{body}}", "{body"] {
+        let error = text.parse::<Template>().expect_err(text).to_string();
+        assert!(error.contains("{timestamp}"), "{error}");
+    }
+}
+
+#[test]
+fn a_description_that_cannot_be_carried_out_is_refused() {
+    let right = r#"
+        name = "mine"
+        source = "me"
+        algorithm = "hmac-sha256"
+        key = "literal"
+        signed = "{timestamp}.{body}"
+        encoding = "hex"
+        signature = { header = "X-Mine", prefix = "v1=", separator = "," }
+        timestamp = { header = "X-Mine", prefix = "t=", separator = "," }
+        tolerance = "5m"
+    "#;
+    let read = |text: &str| toml::from_str::<Scheme>(text).map(|scheme| scheme.check());
+    assert_eq!(read(right), Ok(Ok(())));
+    for (from, to) in [
+        ("\"literal\"", "\"ed25519\""),
+        ("\"hex\"", "\"plain\""),
+        ("{timestamp}.", ""),
+        ("{timestamp}.{body}", ""),
+        ("{timestamp}.{body}", "{id}.{timestamp}.{body}"),
+        ("\"X-Mine\", prefix = \"v1=\"", "\"X Mine\""),
+        ("header = \"X-Mine\", prefix = \"t=\"", "prefix = \"t=\""),
+        ("separator = \",\"", "separator = \"::\""),
+    ] {
+        let refused = read(&right.replacen(from, to, 1)).expect("it is well-formed");
+        assert!(refused.is_err(), "{from} -> {to}");
+    }
+    assert!(read(&right.replace("tolerance", "tolerence")).is_err(), "an unknown field");
+}
