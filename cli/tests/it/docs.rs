@@ -11,7 +11,10 @@ use tempfile::TempDir;
 use crate::graph::workspace_root;
 use crate::program::{Ran, hookproof, run};
 
-const COMMANDS: [&str; 10] = ["address", "breaker", "classify", "demo", "receive", "schedule", "send", "sign", "sim", "verify"];
+const COMMANDS: [&str; 10] = [
+    "address", "breaker", "classify", "demo", "receive", "schedule", "send", "sign", "sim",
+    "verify",
+];
 
 fn page(command: &str) -> String {
     let path = workspace_root().join(format!("docs/{command}.md"));
