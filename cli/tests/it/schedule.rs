@@ -104,9 +104,9 @@ age_max = "3h"
 
 /// Runs with a policy in a file of this name, in its folder.
 fn with_policy(name: &str, text: &str, arguments: &[&str]) -> Ran {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join(name), text).unwrap();
-    hookproof(arguments).current_dir(folder.path()).output().unwrap().into()
+    let folder = TempDir::new().expect("there is room");
+    fs::write(folder.path().join(name), text).expect("it can be written");
+    hookproof(arguments).current_dir(folder.path()).output().expect("the program can be run").into()
 }
 
 #[test]
