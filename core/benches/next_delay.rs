@@ -1,7 +1,5 @@
 //! How long the decision takes when the next attempt is due: once per failed attempt.
 
-#![expect(missing_docs, reason = "criterion's macros define public items")]
-
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};

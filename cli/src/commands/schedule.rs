@@ -105,6 +105,7 @@ struct Inspected {
 }
 
 /// Prints a timeline, a comparison, or the list of presets.
+#[expect(clippy::needless_pass_by_value, reason = "each command takes its arguments as its own")]
 pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
     let format = args.format;
     if args.list {

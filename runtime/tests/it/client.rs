@@ -147,7 +147,7 @@ async fn what_is_not_http_is_a_protocol_error() {
         assert!(matches!(error, ExchangeError::Protocol(_)), "{shown}: {error:?}");
         assert!(error.to_string().starts_with("the answer is not HTTP: "), "{error}");
     }
-    let error = ask(&endless, Then::Hold).await.expect_err("its head never ends");
+    let error = ask(endless.as_str(), Then::Hold).await.expect_err("its head never ends");
     assert!(matches!(error, ExchangeError::Oversize(_)), "{error:?}");
 }
 

@@ -38,7 +38,7 @@ async fn an_answer_comes_only_after_the_commit_of_the_whole_group() {
     last.began().await;
     pause().await;
     assert_eq!(first.try_recv().map(drop), Err(TryRecvError::Empty), "it is executed only");
-    assert_eq!(home.numbers(), []);
+    assert_eq!(home.numbers(), [0_i64; 0]);
     assert_eq!(database.read(seen).await.expect("it is readable"), 0);
 
     last.go_on();
@@ -121,7 +121,7 @@ async fn when_a_transaction_is_lost_all_in_it_are_told_that_nothing_is_stored() 
         assert!(matches!(error, StoreError::NotCommitted(_)), "{error:?}");
         assert!(error.to_string().starts_with("the store could not commit: "), "{error}");
     }
-    assert_eq!(home.numbers(), []);
+    assert_eq!(home.numbers(), [0_i64; 0]);
     database.write(note(4)).await.expect("the next group is as good as any");
     assert_eq!(home.numbers(), [4]);
 }
@@ -309,5 +309,5 @@ async fn an_operation_that_panics_ends_the_store_and_nobody_waits_for_ever() {
         Database::open(&HOST, &home.config(), &crate::given::NOTES).ok()
     })
     .await;
-    assert_eq!(home.numbers(), []);
+    assert_eq!(home.numbers(), [0_i64; 0]);
 }

@@ -165,7 +165,7 @@ async fn a_slow_disk_holds_the_answer_back() {
     let before = HOST.now();
     let mut write = start(async move { database.write(note(1)).await });
     eventually("it is executed", || host.has_passed(CrashPoint::StoreExecuted).then_some(())).await;
-    assert_eq!(home.numbers(), [], "not committed yet");
+    assert_eq!(home.numbers(), [0_i64; 0], "not committed yet");
     soon("the write", &mut write).await.expect("no panic").expect("it is committed");
     assert!(HOST.now().since(before) >= Millis::new(99));
 }

@@ -59,7 +59,7 @@ async fn a_read_cannot_write() {
     let database = home.notes();
     let error = database.read(note(1)).await.expect_err("it is refused").to_string();
     assert_eq!(error, "the store refused: attempt to write a readonly database");
-    assert_eq!(home.numbers(), []);
+    assert_eq!(home.numbers(), [0_i64; 0]);
 }
 
 #[tokio::test]
