@@ -66,6 +66,22 @@ fn the_example_policy_of_the_page_can_be_printed() {
 }
 
 #[test]
+fn the_example_file_of_the_sender_names_every_field_that_has_a_default() {
+    fn check(path: &str, default: &serde_json::Value, written: Option<&toml::Value>) {
+        let Some(fields) = default.as_object() else { return };
+        for (name, value) in fields {
+            let path = format!("{path}.{name}");
+            let written = written.and_then(|table| table.get(name));
+            assert!(written.is_some(), "docs/send.md says nothing of {path}");
+            check(&path, value, written);
+        }
+    }
+    let file: toml::Table = block(&page("send"), "toml").parse().expect("the example is TOML");
+    let default = serde_json::to_value(SenderConfig::default()).expect("a default can be written");
+    check("sender", &default, file.get("sender"));
+}
+
+#[test]
 fn the_example_files_say_what_holds_without_them() {
     let sender: SenderConfig = table(&page("send"), "sender");
     assert_eq!(sender, SenderConfig::default());
