@@ -214,6 +214,8 @@ pub enum Rejected {
     InFlight,
     /// The delivery is in a final state.
     Settled,
+    /// The endpoint takes no attempts: it was disabled since the step was made.
+    EndpointDisabled,
 }
 
 impl fmt::Display for Rejected {
@@ -227,6 +229,7 @@ impl fmt::Display for Rejected {
             Self::NotInFlight => f.write_str("that attempt is not under way"),
             Self::InFlight => f.write_str("an attempt is under way"),
             Self::Settled => f.write_str("the delivery is in a final state"),
+            Self::EndpointDisabled => f.write_str("the endpoint is disabled"),
         }
     }
 }

@@ -7,14 +7,11 @@ use hookproof_core::inbox::InboxRule;
 use hookproof_core::secret::Secrets;
 use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::Millis;
-use hookproof_runtime::server::ServerLimits;
+use hookproof_runtime::server::{CONNECTIONS_MAX_HIGHEST, ServerLimits};
 use serde::Deserialize;
 
 /// The largest limit on bodies that can be set, in bytes: well below what SQLite takes as a row.
 pub const BODY_BYTES_MAX_HIGHEST: usize = 256 * 1024 * 1024;
-
-/// The most connections at once that can be allowed.
-pub const CONNECTIONS_MAX_HIGHEST: usize = 1_000_000;
 
 /// The configuration of a receiver. In a file, everything but the sources may be left out.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]

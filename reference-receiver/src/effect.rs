@@ -42,7 +42,7 @@ pub const SUMMARY_CHARS_MAX: usize = 128;
 /// A business effect.
 pub trait Effect: Clone + Send + Sync + 'static {
     /// Applies the effect of `work` within `transaction`: neither commit nor roll back there, write
-    /// nothing elsewhere, and do not panic, since this runs on the store's only writer.
+    /// nothing elsewhere. A panic undoes everything and counts as a failure of the store.
     ///
     /// # Errors
     ///

@@ -31,6 +31,9 @@ pub struct ServerLimits {
     pub drain_timeout: Millis,
 }
 
+/// The most connections at once that can be allowed.
+pub const CONNECTIONS_MAX_HIGHEST: usize = 1_000_000;
+
 impl Default for ServerLimits {
     fn default() -> Self {
         Self {

@@ -49,9 +49,13 @@ where
     S: Send + Sync,
 {
     let host = &shared.host;
-    let deadline = host.now().plus(shared.config.policy.total_timeout);
-    let made =
-        host.within(shared.config.policy.total_timeout, send(shared, claimed, deadline)).await;
+    let Phase::InFlight { started_at, .. } = claimed.delivery.phase else {
+        return Failure::Blocked.into();
+    };
+    // Counted from the claim, as its lease is: a claim whose commit took long leaves less time, and
+    // an attempt never outlives it.
+    let deadline = started_at.plus(shared.config.policy.total_timeout);
+    let made = host.within(deadline.since(host.now()), send(shared, claimed, deadline)).await;
     match made {
         Some(Ok(made)) => made,
         Some(Err(failure)) => failure.into(),

@@ -6,7 +6,7 @@ use hookproof_core::address::AddressPolicy;
 use hookproof_core::address::policy::AddressPolicyError;
 use hookproof_core::policy::{Policy, PolicyError};
 use hookproof_core::time::Millis;
-use hookproof_runtime::server::ServerLimits;
+use hookproof_runtime::server::{CONNECTIONS_MAX_HIGHEST, ServerLimits};
 use serde::{Deserialize, Serialize};
 
 /// How a sender is set up.
@@ -55,6 +55,8 @@ pub enum ConfigError {
     Address(AddressPolicyError),
     /// A number must be at least 1.
     Zero(&'static str),
+    /// A number is more than this.
+    TooLarge(&'static str, usize),
 }
 
 impl fmt::Display for ConfigError {
@@ -63,6 +65,7 @@ impl fmt::Display for ConfigError {
             Self::Policy(error) => write!(f, "in the policy, {error}"),
             Self::Address(error) => write!(f, "in the address policy, {error}"),
             Self::Zero(field) => write!(f, "`{field}` is 0; give at least 1"),
+            Self::TooLarge(field, most) => write!(f, "`{field}` is too large; give at most {most}"),
         }
     }
 }
@@ -83,7 +86,12 @@ impl SenderConfig {
             ("body_bytes_max", self.body_bytes_max == 0),
             ("body_timeout", self.body_timeout == Millis::ZERO),
             ("sweep_interval", self.sweep_interval == Millis::ZERO),
+            ("limits.connections_max", self.limits.connections_max == 0),
+            ("limits.header_timeout", self.limits.header_timeout == Millis::ZERO),
         ];
+        if self.limits.connections_max > CONNECTIONS_MAX_HIGHEST {
+            return Err(ConfigError::TooLarge("limits.connections_max", CONNECTIONS_MAX_HIGHEST));
+        }
         match zero.iter().find(|(_, is_zero)| *is_zero) {
             Some((field, _)) => Err(ConfigError::Zero(field)),
             None => Ok(()),

@@ -25,6 +25,8 @@ use crate::store::{Beside, Claimed, DueEndpoint, Store};
 
 /// How many expired claims are settled in one pass.
 const EXPIRED_MAX: u32 = 256;
+/// One place in so many is kept for endpoints that have no attempt under way.
+const KEPT_PART: u32 = 8;
 /// How long to wait after the store refused.
 const STORE_PAUSE: Millis = Millis::new(200);
 
@@ -110,13 +112,39 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         let now = self.shared.host.now();
         self.settle(now, Input::LeaseExpired).await?;
         let mut wake_at = self.shared.store.next_lease_end().await?;
+        let mut endpoints = self.shared.store.due_endpoints(now).await?;
+        self.fewest_under_way_first(&mut endpoints, now);
+        let mut to_share = endpoints.iter().filter(|endpoint| endpoint.is_due).count();
         let mut wanted = Vec::new();
-        for endpoint in self.shared.store.due_endpoints(now).await? {
-            let next = self.want(&endpoint, now, &mut wanted).await?;
+        for endpoint in &endpoints {
+            let share = self.share(endpoint, now, wanted.len(), to_share);
+            to_share = to_share.saturating_sub(usize::from(endpoint.is_due));
+            // One endpoint's trouble is its own: the others are served.
+            let next = self.want(endpoint, now, share, &mut wanted).await.unwrap_or_else(|error| {
+                tracing::warn!(endpoint = %endpoint.id, %error, "what is due cannot be read");
+                Some(now.plus(STORE_PAUSE))
+            });
             wake_at = wake_at.into_iter().chain(next).min();
         }
         self.start(wanted).await?;
         Ok(wake_at)
+    }
+
+    /// When places are scarce, an endpoint that holds none comes before one that holds many.
+    fn fewest_under_way_first(&self, endpoints: &mut [DueEndpoint], now: Timestamp) {
+        let gates = lock(&self.gates);
+        endpoints.sort_by_key(|endpoint| gates.get(&endpoint.id).map_or(0, |g| g.in_flight(now)));
+    }
+
+    /// An equal part of the places that are left, and some are kept for endpoints that hold none: so
+    /// endpoints that never answer cannot take them all.
+    fn share(&self, endpoint: &DueEndpoint, now: Timestamp, wanted: usize, to_share: usize) -> u32 {
+        let is_served =
+            lock(&self.gates).get(&endpoint.id).is_some_and(|gate| gate.in_flight(now) > 0);
+        let kept = if is_served { self.shared.config.attempts_max / KEPT_PART } else { 0 };
+        let left = self.places_left(wanted).saturating_sub(kept);
+        let to_share = u32::try_from(to_share).unwrap_or(u32::MAX).max(1);
+        (left / to_share).max(1).min(left)
     }
 
     /// Adds the claims that one endpoint's gate admits; tells when to look at it again.
@@ -124,6 +152,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         &self,
         endpoint: &DueEndpoint,
         now: Timestamp,
+        share: u32,
         wanted: &mut Vec<Wanted>,
     ) -> Result<Option<Timestamp>, StoreError> {
         if !endpoint.is_due {
@@ -138,7 +167,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
             gate.room(&policy.gate, now)
         };
         let room = match room {
-            Ok(room) => room.min(self.places_left(wanted.len())),
+            Ok(room) => room.min(share),
             Err((until, _why)) => return Ok(Some(until)),
         };
         let due = self.shared.store.due_deliveries(endpoint.id.clone(), now, room).await?;
@@ -247,7 +276,8 @@ impl<H: Host, S: Store> Attempt<H, S> {
     }
 
     /// Ends the permit and writes what came of the attempt. The outcome is known only here, so a
-    /// store that refuses is asked again for as long as the claim holds.
+    /// store that refuses is asked again for as long as the claim holds. It is asked at least once: if
+    /// the claim is over, the version says so.
     async fn record(self, attempt: u32, lease_until: Timestamp, made: Made) {
         let Self { shared, gates, claimed, permit } = self;
         let delivery = claimed.delivery;
@@ -266,7 +296,7 @@ impl<H: Host, S: Store> Attempt<H, S> {
         let gives_up = matches!(transition, Some(Transition::Disabled { .. }));
         log_transition(endpoint, transition);
         let input = Input::Finished { attempt, outcome: made.outcome };
-        while shared.host.now() < lease_until {
+        loop {
             let step = delivery.handle(shared.ctx(), input);
             // As it is now: while this one waited, others may have moved it on.
             let breaker = lock(&gates).get(endpoint).map(Gate::stored);
@@ -278,9 +308,12 @@ impl<H: Host, S: Store> Attempt<H, S> {
                 }
                 Err(error) => {
                     tracing::warn!(delivery = %delivery.id, %error, "an outcome waits for the store");
-                    shared.host.sleep(STORE_PAUSE).await;
                 }
             }
+            if shared.host.now() >= lease_until {
+                break;
+            }
+            shared.host.sleep(STORE_PAUSE).await;
         }
         tracing::warn!(delivery = %delivery.id, attempt, "an outcome could not be recorded in time");
     }

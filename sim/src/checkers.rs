@@ -160,6 +160,11 @@ impl Checkers {
         Ok(())
     }
 
+    /// Notes one look at an invariant that the world itself holds.
+    pub(crate) fn note(&mut self, invariant: Invariant) {
+        *self.looks.entry(invariant).or_insert(0) += 1;
+    }
+
     /// How much each checker has looked at.
     pub(crate) fn looks(&self) -> &BTreeMap<Invariant, u64> {
         &self.looks

@@ -127,6 +127,8 @@ pub struct Report {
     pub mutants: Vec<MutantReport>,
     /// The gates that are not passed.
     pub gates: Vec<GateFailure>,
+    /// Whether the suite had to reach everything and to find every known-bad variant.
+    pub is_whole: bool,
 }
 
 /// The verdict on a suite.
@@ -134,6 +136,12 @@ pub struct Report {
 pub enum Verdict {
     /// Every invariant holds in every history, and the suite can tell.
     Proved {
+        /// In how many histories.
+        histories: u64,
+    },
+    /// Every invariant holds in every history, but the suite was not asked to show that it could
+    /// tell: the zoo was left out, or there were too few histories to reach everything.
+    Held {
         /// In how many histories.
         histories: u64,
     },
@@ -147,6 +155,9 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Proved { histories } => write!(f, "proved for {histories} histories"),
+            Self::Held { histories } => {
+                write!(f, "no violation in {histories} histories; a proof takes the whole suite")
+            }
             Self::Violated => f.write_str("violated"),
             Self::Invalid => f.write_str("invalid: the suite cannot tell"),
         }
@@ -161,22 +172,34 @@ impl Report {
             Verdict::Violated
         } else if !self.gates.is_empty() {
             Verdict::Invalid
-        } else {
+        } else if self.is_whole {
             Verdict::Proved { histories: self.sum.histories }
+        } else {
+            Verdict::Held { histories: self.sum.histories }
         }
     }
 }
 
 impl Sum {
     fn add(&mut self, history: &History) {
-        self.histories += 1;
-        self.simulated = self.simulated.plus(history.simulated);
-        add_counts(&mut self.counts.chosen, &history.counts.chosen);
-        add_counts(&mut self.counts.fired, &history.counts.fired);
-        add_counts(&mut self.counts.passed, &history.counts.passed);
-        add_counts(&mut self.counts.crashed_at, &history.counts.crashed_at);
-        add_counts(&mut self.looks, &history.looks);
-        let (sum, totals) = (&mut self.totals, &history.totals);
+        self.merge(&Self {
+            histories: 1,
+            simulated: history.simulated,
+            counts: history.counts.clone(),
+            looks: history.looks.clone(),
+            totals: history.totals,
+        });
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.histories += other.histories;
+        self.simulated = self.simulated.plus(other.simulated);
+        add_counts(&mut self.counts.chosen, &other.counts.chosen);
+        add_counts(&mut self.counts.fired, &other.counts.fired);
+        add_counts(&mut self.counts.passed, &other.counts.passed);
+        add_counts(&mut self.counts.crashed_at, &other.counts.crashed_at);
+        add_counts(&mut self.looks, &other.looks);
+        let (sum, totals) = (&mut self.totals, &other.totals);
         sum.accepted += totals.accepted;
         sum.deliveries += totals.deliveries;
         sum.delivered += totals.delivered;
@@ -198,8 +221,9 @@ enum Piece {
     Mutant(Mutant),
 }
 
+/// What a piece of work leaves: no trace, or millions of histories would not fit into memory.
 enum Found {
-    History { seed: u64, history: Box<History>, differs: Option<String> },
+    History { seed: u64, sum: Box<Sum>, violation: Option<Violation>, differs: Option<String> },
     Mutant(MutantReport),
 }
 
@@ -252,7 +276,9 @@ impl Piece {
                     .then(|| wire::run(&plan.scenario, &Choices::seeded(seed), None))
                     .filter(|again| again.hash != history.hash)
                     .map(|again| first_difference(&history, &again));
-                Found::History { seed, history: Box::new(history), differs }
+                let mut sum = Box::<Sum>::default();
+                sum.add(&history);
+                Found::History { seed, sum, violation: history.violation, differs }
             }
             Self::Mutant(mutant) => Found::Mutant(judge(plan, mutant)),
         }
@@ -298,15 +324,16 @@ fn judge(plan: &Plan, mutant: Mutant) -> MutantReport {
 }
 
 fn report(plan: &Plan, found: impl Iterator<Item = Found>) -> Report {
-    let mut report = Report::default();
+    let has_zoo = Mutant::all().iter().all(|mutant| plan.mutants.contains(mutant));
+    let mut report = Report { is_whole: plan.demands_coverage && has_zoo, ..Report::default() };
     for found in found {
         match found {
             Found::Mutant(mutant) => report.mutants.push(mutant),
-            Found::History { seed, history, differs } => {
-                report.sum.add(&history);
+            Found::History { seed, sum, violation, differs } => {
+                report.sum.merge(&sum);
                 report.run_twice +=
                     u64::from(plan.twice_every > 0 && seed.is_multiple_of(plan.twice_every));
-                if let Some(violation) = history.violation {
+                if let Some(violation) = violation {
                     report.failures.push(Failure { seed, violation });
                 }
                 if let Some(difference) = differs {

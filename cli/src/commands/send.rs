@@ -144,6 +144,10 @@ fn checked(file: ConfigFile<File>) -> Result<SenderConfig, Failure> {
         Err(ConfigError::Zero(field)) => {
             Err(file.invalid(&format!("sender.{field}"), "is 0; give at least 1"))
         }
+        Err(ConfigError::TooLarge(field, most)) => {
+            Err(file
+                .invalid(&format!("sender.{field}"), &format!("is too large; give at most {most}")))
+        }
     }
 }
 

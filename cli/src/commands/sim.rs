@@ -124,7 +124,7 @@ fn many(args: Args, output: &mut Output) -> Result<Ending, Failure> {
         Format::Json => output.json(&report::document(&plan, &found))?,
     }
     Ok(match found.verdict() {
-        Verdict::Proved { .. } => Ending::AsItShould,
+        Verdict::Proved { .. } | Verdict::Held { .. } => Ending::AsItShould,
         Verdict::Violated | Verdict::Invalid => Ending::Found,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hookproof_core::time::Millis;
 use rusqlite::Connection;
@@ -27,7 +28,7 @@ impl Job {
         answer: oneshot::Sender<Result<T, StoreError>>,
     ) -> Self {
         Self(Box::new(move |connection| {
-            let result = connection.map_or(Err(StoreError::Closed), operation);
+            let result = connection.map_or(Err(StoreError::Closed), |c| guarded(c, operation));
             let undo = result.is_err();
             let reply: Answer = Box::new(move |group| {
                 let result = match group {
@@ -53,6 +54,17 @@ impl Job {
             Ok(answer) | Err(answer) => answer,
         }
     }
+}
+
+/// An operation that panics is one that failed: the writer and everybody else's operations go on.
+fn guarded<T>(
+    connection: &Connection,
+    operation: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(|| operation(connection))).unwrap_or_else(|_panic| {
+        tracing::error!("an operation of the store panicked; it is undone");
+        Err(StoreError::NotCommitted("the operation panicked, and was undone".to_owned()))
+    })
 }
 
 /// The writer: a thread in production, a task of the host in simulation. It holds the lock on the

@@ -126,7 +126,13 @@ fn lock(path: &Path) -> Result<File, OpenError> {
 
 fn prepare(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // SQLite answers with the mode that it took, which is another where it cannot have this one.
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if !mode.eq_ignore_ascii_case("wal") {
+        let why = format!("the journal mode here is {mode}, and WAL cannot be had");
+        return Err(rusqlite::Error::ToSqlConversionFailure(why.into()));
+    }
     connection.pragma_update(None, "foreign_keys", true)?;
     let synchronous = match durability {
         Durability::PowerLoss => "FULL",

@@ -8,7 +8,7 @@ use hookproof_runtime::database::{Database, DatabaseConfig, Durability, Schema, 
 use rusqlite::Connection;
 use tokio::sync::oneshot::error::TryRecvError;
 
-use crate::given::{HOST, Hold, Home, eventually, note, pause, result, start};
+use crate::given::{HOST, Hold, Home, note, pause, result, start};
 
 /// Queues an operation behind those that are queued already.
 async fn queue<T: Send + 'static>(
@@ -296,18 +296,20 @@ async fn a_commit_is_synced_unless_only_the_end_of_the_process_counts() {
 }
 
 #[tokio::test]
-async fn an_operation_that_panics_ends_the_store_and_nobody_waits_for_ever() {
+async fn an_operation_that_panics_is_undone_and_the_others_go_on() {
     let home = Home::new();
     let database = home.notes();
-    let broken = database.write(|_| -> Result<(), StoreError> { panic!("on purpose") }).await;
-    assert!(matches!(broken, Err(StoreError::Closed)), "{broken:?}");
-    let next = database.write(note(1)).await;
-    assert!(matches!(next, Err(StoreError::Closed)), "{next:?}");
-    assert_eq!(next.expect_err("it is closed").to_string(), "the store has ended");
-    // The lock went with the writer.
-    eventually("the file is free", || {
-        Database::open(&HOST, &home.config(), &crate::given::NOTES).ok()
-    })
-    .await;
-    assert_eq!(home.numbers(), [0_i64; 0]);
+    let broken = database
+        .write(|connection| -> Result<(), StoreError> {
+            note(1)(connection)?;
+            panic!("on purpose")
+        })
+        .await;
+    let error = broken.expect_err("it panicked");
+    assert!(error.to_string().ends_with("the operation panicked, and was undone"), "{error}");
+    database.write(note(2)).await.expect("the writer goes on");
+    let read = database.read(|_| -> Result<(), StoreError> { panic!("on purpose") }).await;
+    assert!(matches!(read, Err(StoreError::NotCommitted(_))), "{read:?}");
+    assert_eq!(database.read(seen).await.expect("the reader goes on"), 1);
+    assert_eq!(home.numbers(), [2]);
 }

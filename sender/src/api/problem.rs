@@ -54,10 +54,17 @@ impl Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         tracing::warn!(%error, "a request failed in the store");
+        if matches!(error, StoreError::Corrupt(_)) {
+            return Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the store holds what cannot be understood",
+                "nothing was changed; the log of the sender says what it is",
+            );
+        }
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "the store is not available",
-            "nothing was stored; send the request again, with the same idempotency key",
+            "nothing was changed; send the request again, a publish with the same idempotency key",
         )
     }
 }

@@ -126,13 +126,16 @@ pub(super) fn claim(
     connection: &Connection,
     step: Step,
 ) -> Result<Result<Claimed, Rejected>, StoreError> {
+    let endpoint = endpoints::one(connection, &step.next().endpoint_id)?;
+    if endpoint.status == EndpointStatus::Disabled {
+        return Ok(Err(Rejected::EndpointDisabled));
+    }
     let committed = match commit(connection, step, &Beside::default())? {
         Ok(committed) => committed,
         Err(rejected) => return Ok(Err(rejected)),
     };
     let delivery = committed.delivery;
     let event = events::one(connection, &delivery.event_id)?;
-    let endpoint = endpoints::one(connection, &delivery.endpoint_id)?;
     Ok(Ok(Claimed { delivery, event, endpoint }))
 }
 

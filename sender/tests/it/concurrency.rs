@@ -87,6 +87,37 @@ async fn all_endpoints_together_stay_within_the_senders_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn endpoints_that_never_answer_cannot_take_every_place() {
+    let silent = [Holder::start().await, Holder::start().await, Holder::start().await];
+    let fast = Receiver::with(&[200]).await;
+    let home = Home::new();
+    let mut config = config(&[]);
+    config.attempts_max = 8;
+    config.policy.gate.concurrency_max = 8;
+    let sender = home.start(config).await;
+    for holder in &silent {
+        sender.register(&holder.url()).await;
+    }
+    for _ in 0..10 {
+        sender.publish("{}").await;
+    }
+    eventually("the silent ones have all that they can get", || async {
+        (silent.iter().map(Holder::count).sum::<usize>() == 7).then_some(())
+    })
+    .await;
+    // It comes last, when there would be no place left for it.
+    sender.register(&fast.url("/hook")).await;
+    for _ in 0..10 {
+        sender.publish("{}").await;
+    }
+    delivered(&sender, 10).await;
+    assert_eq!(fast.count(), 10);
+    for holder in &silent {
+        holder.answer([200; 20]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_an_attempt_makes_room_for_the_next_one_at_once() {
     let receiver = Receiver::with(&[200]).await;
     let home = Home::new();

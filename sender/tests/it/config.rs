@@ -18,6 +18,15 @@ fn a_configuration_that_cannot_work_is_refused_with_its_field() {
     check(|c| c.body_bytes_max = 0, "`body_bytes_max` is 0; give at least 1");
     check(|c| c.body_timeout = Millis::ZERO, "`body_timeout` is 0; give at least 1");
     check(|c| c.sweep_interval = Millis::ZERO, "`sweep_interval` is 0; give at least 1");
+    check(|c| c.limits.connections_max = 0, "`limits.connections_max` is 0; give at least 1");
+    check(
+        |c| c.limits.connections_max = usize::MAX,
+        "`limits.connections_max` is too large; give at most 1000000",
+    );
+    check(
+        |c| c.limits.header_timeout = Millis::ZERO,
+        "`limits.header_timeout` is 0; give at least 1",
+    );
 }
 
 #[test]

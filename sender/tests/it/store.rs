@@ -134,6 +134,22 @@ async fn a_stale_claim_does_not_spoil_those_beside_it() {
 }
 
 #[tokio::test]
+async fn no_attempt_is_claimed_to_an_endpoint_that_was_disabled_meanwhile() {
+    let home = Home::new();
+    let store = with_events(&home, 1).await;
+    let now = NOON.plus(Millis::new(9));
+    let delivery = due(&store, now, 1).await.remove(0);
+    let endpoint = delivery.endpoint_id.clone();
+    let disabled = store.set_endpoint_status(endpoint, EndpointStatus::Disabled).await;
+    assert!(disabled.expect("a commit"));
+
+    let claims = store.claim(vec![step(&delivery, now, Input::Admitted)]).await.expect("an answer");
+
+    assert!(matches!(claims[..], [Err(Rejected::EndpointDisabled)]), "{claims:?}");
+    assert_eq!(store.totals().await.expect("it is readable").scheduled, 1);
+}
+
+#[tokio::test]
 async fn claims_are_listed_by_the_end_of_their_lease() {
     let home = Home::new();
     let store = with_events(&home, 2).await;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use hookproof_core::delivery::Phase;
+
 use super::{Checker, Invariant, Look, View, count};
 
 /// I15.
@@ -32,6 +34,13 @@ impl Checker for Durable {
         for delivery in &view.sender.deliveries {
             let id = delivery.id.as_str();
             let attempts = view.sender.attempts.get(id).copied().unwrap_or(0);
+            let under_way = u64::from(matches!(delivery.phase, Phase::InFlight { .. }));
+            if attempts + under_way != u64::from(delivery.attempts) {
+                return Err(format!(
+                    "{id} has begun {} attempts, {under_way} of them under way, and {attempts} records",
+                    delivery.attempts
+                ));
+            }
             now.insert(id.to_owned(), (delivery.version, attempts));
         }
         for (id, (version, attempts)) in &self.seen {

@@ -59,6 +59,16 @@ impl Checker for DoneMeansDone {
             }
             looked += 1;
         }
+        for (key, phase) in &view.receiver.inbox {
+            let times = view.receiver.effects.get(key).copied().unwrap_or(0);
+            if times != u64::from(phase == "applied") {
+                let (source, event_id) = key;
+                return Err(format!(
+                    "{event_id} from {source} is {phase} in the inbox, and had its effect {times} times"
+                ));
+            }
+            looked += 1;
+        }
         Ok(looked)
     }
 }

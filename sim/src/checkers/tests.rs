@@ -187,6 +187,14 @@ fn a_second_effect_breaks_exactly_once() {
 #[test]
 fn a_delivered_event_without_an_effect_is_not_done() {
     check(Invariant::DoneMeansDone, |world| world.receiver.effects.clear());
+    check(Invariant::DoneMeansDone, |world| {
+        let taken = ("shop".to_owned(), "msg_9".to_owned());
+        world.receiver.inbox.insert(taken, "applied".to_owned());
+    });
+    check(Invariant::DoneMeansDone, |world| {
+        let key = ("shop".to_owned(), "msg_1".to_owned());
+        world.receiver.inbox.insert(key, "pending".to_owned());
+    });
 }
 
 #[test]
@@ -229,4 +237,7 @@ fn what_was_taken_or_recorded_and_is_gone_was_not_durable() {
     });
     check(Invariant::Durable, |world| world.sender.deliveries[0].version = 1);
     check(Invariant::Durable, |world| world.sender.attempts.clear());
+    check(Invariant::Durable, |world| {
+        world.sender.attempts.insert("msg_1~ep_1".to_owned(), 2);
+    });
 }

@@ -250,6 +250,7 @@ impl<'a> World<'a> {
             return Ok(false);
         }
         self.look(true)?;
+        self.checkers.note(Invariant::Liveness);
         Ok(true)
     }
 
@@ -309,6 +310,7 @@ impl<'a> World<'a> {
         if let Some(what) = breakdown {
             return Err(self.violation(Invariant::Sound, &what));
         }
+        self.checkers.note(Invariant::Sound);
         if committed || facts != self.facts_seen {
             self.facts_seen = facts;
             self.look(false)?;
@@ -497,7 +499,7 @@ fn address_policy() -> AddressPolicy {
 }
 
 fn database(path: PathBuf) -> DatabaseConfig {
-    // The end of a process is modelled, the loss of power is not: see docs/simulation.md.
+    // The end of a process is modelled, the loss of power is not: see docs/sim.md.
     DatabaseConfig { path, durability: Durability::ProcessEnd }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 
 use hookproof_core::time::Millis;
 use hookproof_runtime::crash_point::CrashPoint;
+use hookproof_sim::checkers::Invariant;
 use hookproof_sim::suite::{Plan, Report, Verdict};
 use serde::Serialize;
 
@@ -31,7 +32,9 @@ pub(crate) fn print(plan: &Plan, report: &Report, output: &mut Output) -> io::Re
     let verdict = report.verdict();
     writeln!(output)?;
     match verdict {
-        Verdict::Proved { .. } => writeln!(output, "verdict: {}", paint.good(verdict)),
+        Verdict::Proved { .. } | Verdict::Held { .. } => {
+            writeln!(output, "verdict: {}", paint.good(verdict))
+        }
         Verdict::Violated | Verdict::Invalid => writeln!(output, "verdict: {}", paint.bad(verdict)),
     }
 }
@@ -106,13 +109,17 @@ fn invariants(report: &Report) -> Table {
         Column::right("checked"),
         Column::left("holds"),
     ]);
-    for (invariant, looks) in &report.sum.looks {
+    for invariant in Invariant::ALL {
         let broken = report.failures.iter().filter(|f| f.violation.invariant == *invariant).count();
-        let holds = if broken == 0 { "yes".to_owned() } else { format!("NO, {broken} times") };
+        let holds = match broken {
+            0 => "yes".to_owned(),
+            1 => "NO, in 1 history".to_owned(),
+            many => format!("NO, in {many} histories"),
+        };
         table.row([
             invariant.id().to_owned(),
             invariant.name().to_owned(),
-            Grouped(*looks).to_string(),
+            Grouped(count(&report.sum.looks, invariant)).to_string(),
             holds,
         ]);
     }
@@ -220,6 +227,7 @@ pub(crate) fn document(plan: &Plan, report: &Report) -> Document {
     Document {
         verdict: match report.verdict() {
             Verdict::Proved { .. } => "proved",
+            Verdict::Held { .. } => "held",
             Verdict::Violated => "violated",
             Verdict::Invalid => "invalid",
         },
