@@ -4,6 +4,7 @@
 mod application;
 mod fuse;
 mod host;
+mod lives;
 mod observer;
 mod request;
 mod stream;

@@ -15,6 +15,8 @@ pub struct SenderSnapshot {
     pub deliveries: Vec<Delivery>,
     /// Recorded attempts per delivery.
     pub attempts: BTreeMap<String, u64>,
+    /// What came of the last attempt of a delivery, in words.
+    pub outcomes: BTreeMap<String, String>,
 }
 
 /// What the receiver's store holds, as committed.
@@ -101,7 +103,11 @@ pub(super) fn read_sender(connection: &Connection) -> rusqlite::Result<SenderSna
         .prepare_cached("SELECT delivery_id, count(*) FROM attempts GROUP BY delivery_id")?
         .query_map([], |row| Ok((row.get(0)?, count(row, 1)?)))?
         .collect::<Result<_, _>>()?;
-    Ok(SenderSnapshot { events, deliveries, attempts })
+    let outcomes = connection
+        .prepare_cached("SELECT id, last_outcome FROM deliveries WHERE last_outcome IS NOT NULL")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    Ok(SenderSnapshot { events, deliveries, attempts, outcomes })
 }
 
 pub(super) fn read_receiver(connection: &Connection) -> rusqlite::Result<ReceiverSnapshot> {

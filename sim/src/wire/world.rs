@@ -1,31 +1,25 @@
 //! One history: build the network, let it happen, hold it against the invariants.
 
 use std::collections::BTreeMap;
-use std::future::pending;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, UNIX_EPOCH};
 
-use hookproof_core::address::{AddressPolicy, HostPattern};
 use hookproof_core::delivery::Phase;
 use hookproof_core::id::SourceId;
 use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_receiver::config::{ReceiverConfig, Source};
-use hookproof_receiver::sqlite::SqliteInbox;
-use hookproof_runtime::database::{DatabaseConfig, Durability};
-use hookproof_runtime::host::Host as _;
 use hookproof_runtime::server::ServerLimits;
 use hookproof_sender::config::SenderConfig;
-use hookproof_sender::sqlite::SqliteStore;
 use hookproof_sender::tls::Tls;
 use tempfile::TempDir;
 
-use super::application::{self, Publish, Script};
-use super::host::{APPLICATION, PORT, RECEIVER, SENDER, SimHost, Stage};
+use super::application::{Publish, Script};
+use super::host::{APPLICATION, RECEIVER, SENDER, Stage};
+use super::lives::{self, Receiver, Sender, address_policy};
 use super::observer::{ReceiverSnapshot, SenderSnapshot, Watch, open, read_receiver, read_sender};
 use crate::checkers::{Checkers, Invariant, View, Violation};
 use crate::choices::{Choices, Draw};
@@ -34,8 +28,6 @@ use crate::journal::{Counts, Journal, Line};
 use crate::log::Errors;
 use crate::scenario::Scenario;
 use crate::zoo::Mutant;
-use crate::zoo::receivers::WrongInbox;
-use crate::zoo::senders::WrongStore;
 
 /// When every history begins: 2026-01-01T00:00:00Z.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
@@ -128,6 +120,8 @@ struct World<'a> {
     /// Hosts that are down, and when each starts again.
     down: BTreeMap<&'static str, Timestamp>,
     drained_since: Option<Timestamp>,
+    /// The version of each delivery that was told of last.
+    told: BTreeMap<String, u64>,
     /// What was there at the last look, beside the stores.
     facts_seen: (usize, usize, usize),
     /// The files of both stores; gone with the world.
@@ -178,8 +172,8 @@ impl<'a> World<'a> {
         };
         sim.host(SENDER, move || sender.clone().life());
         sim.host(RECEIVER, move || receiver.clone().life());
-        let application = (stage.clone(), script.clone());
-        sim.host(APPLICATION, move || application_life(application.clone()));
+        let (actor, plot) = (stage.clone(), script.clone());
+        sim.host(APPLICATION, move || lives::application(actor.clone(), plot.clone()));
         Ok(Self {
             scenario,
             partitions: partitions(scenario, choices, &faults),
@@ -192,6 +186,7 @@ impl<'a> World<'a> {
             receiver: Watch::new(receiver_path, read_receiver),
             down: BTreeMap::new(),
             drained_since: None,
+            told: BTreeMap::new(),
             facts_seen: (0, 0, 0),
             _directory: directory,
         })
@@ -311,11 +306,38 @@ impl<'a> World<'a> {
             return Err(self.violation(Invariant::Sound, &what));
         }
         self.checkers.note(Invariant::Sound);
+        if committed {
+            self.tell_progress();
+        }
         if committed || facts != self.facts_seen {
             self.facts_seen = facts;
             self.look(false)?;
         }
         Ok(())
+    }
+
+    /// Tells what became of attempts, as the sender's store has it.
+    fn tell_progress(&mut self) {
+        let now = self.now();
+        for delivery in &self.sender.snapshot.deliveries {
+            let id = delivery.id.as_str();
+            if self.told.insert(id.to_owned(), delivery.version) == Some(delivery.version) {
+                continue;
+            }
+            let outcome = self.sender.snapshot.outcomes.get(id).map_or("", String::as_str);
+            let what = match delivery.phase {
+                Phase::Scheduled { due, .. } if delivery.attempts > 0 => {
+                    format!("next in {}", due.since(now))
+                }
+                Phase::Scheduled { .. } | Phase::InFlight { .. } => continue,
+                Phase::Delivered { .. } => "delivered".to_owned(),
+                Phase::Dead { .. } => "dead".to_owned(),
+                Phase::Cancelled { .. } => "cancelled".to_owned(),
+            };
+            let attempt = delivery.attempts;
+            let text = format!("{}: attempt {attempt}: {outcome}; {what}", delivery.event_id);
+            self.stage.journal.line(now, SENDER, text);
+        }
     }
 
     /// Gives the tap on the wire a look into the sender's store of its own.
@@ -484,111 +506,4 @@ fn receiver_config(script: &Script) -> ReceiverConfig {
         limits: ServerLimits::default(),
         sweep_interval: Millis::from_secs(1),
     }
-}
-
-/// What everybody's listener binds to.
-fn everywhere() -> SocketAddr {
-    SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT)
-}
-
-/// Simulated hosts have private addresses and names of one label. The receiver may be reached under
-/// them, and nothing else.
-fn address_policy() -> AddressPolicy {
-    let allow_hosts = Vec::from_iter(RECEIVER.parse::<HostPattern>());
-    AddressPolicy { allow_hosts, ..AddressPolicy::default() }
-}
-
-fn database(path: PathBuf) -> DatabaseConfig {
-    // The end of a process is modelled, the loss of power is not: see docs/sim.md.
-    DatabaseConfig { path, durability: Durability::ProcessEnd }
-}
-
-/// What it takes to start the sender again and again.
-#[derive(Clone)]
-struct Sender {
-    stage: Arc<Stage>,
-    path: PathBuf,
-    config: SenderConfig,
-    tls: Tls,
-    mutant: Option<Mutant>,
-}
-
-impl Sender {
-    async fn life(self) -> turmoil::Result {
-        let host = SimHost::boot(SENDER, &self.stage);
-        let life = self.until_crash(host.clone());
-        host.bound(life).await;
-        Ok(())
-    }
-
-    async fn until_crash(self, host: SimHost) {
-        let opened = match host.listen(everywhere()).await {
-            Ok(listener) => SqliteStore::open(&host, &database(self.path))
-                .map(|store| (listener, store))
-                .map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        let (listener, store) = match opened {
-            Ok(opened) => opened,
-            Err(what) => return self.stage.journal.breakdown(host.now(), SENDER, &what),
-        };
-        let (config, tls) = (self.config, self.tls);
-        match self.mutant {
-            Some(Mutant::Sender(mutant)) => {
-                let store = WrongStore::new(store, host.clone(), mutant);
-                hookproof_sender::run(host, listener, config, tls, store, pending()).await;
-            }
-            _ => hookproof_sender::run(host, listener, config, tls, store, pending()).await,
-        }
-    }
-}
-
-/// What it takes to start the receiver again and again.
-#[derive(Clone)]
-struct Receiver {
-    stage: Arc<Stage>,
-    path: PathBuf,
-    config: ReceiverConfig,
-    mutant: Option<Mutant>,
-}
-
-impl Receiver {
-    async fn life(self) -> turmoil::Result {
-        let host = SimHost::boot(RECEIVER, &self.stage);
-        let life = self.until_crash(host.clone());
-        host.bound(life).await;
-        Ok(())
-    }
-
-    async fn until_crash(self, host: SimHost) {
-        let opened = match host.listen(everywhere()).await {
-            Ok(listener) => SqliteInbox::open(&host, &database(self.path))
-                .map(|store| (listener, store))
-                .map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        let (listener, store) = match opened {
-            Ok(opened) => opened,
-            Err(what) => return self.stage.journal.breakdown(host.now(), RECEIVER, &what),
-        };
-        match self.mutant {
-            Some(Mutant::Receiver(mutant)) => {
-                let store = WrongInbox::new(store, host.clone(), mutant);
-                hookproof_receiver::run(host, listener, self.config, store, pending()).await;
-            }
-            _ => hookproof_receiver::run(host, listener, self.config, store, pending()).await,
-        }
-    }
-}
-
-async fn application_life((stage, script): (Arc<Stage>, Script)) -> turmoil::Result {
-    let host = SimHost::boot(APPLICATION, &stage);
-    let task_host = host.clone();
-    let life = async move {
-        application::register(&task_host, &script).await;
-        application::publish(&task_host, script);
-        pending::<()>().await;
-    };
-    host.bound(life).await;
-    Ok(())
 }

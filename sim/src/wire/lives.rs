@@ -1,0 +1,127 @@
+//! What the hosts run, from their start to their crash, and again after it.
+
+use std::fmt;
+use std::future::{Future, pending};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookproof_core::address::{AddressPolicy, HostPattern};
+use hookproof_receiver::config::ReceiverConfig;
+use hookproof_receiver::sqlite::SqliteInbox;
+use hookproof_runtime::database::{DatabaseConfig, Durability};
+use hookproof_runtime::host::Host as _;
+use hookproof_sender::config::SenderConfig;
+use hookproof_sender::sqlite::SqliteStore;
+use hookproof_sender::tls::Tls;
+
+use super::application::{self, Script};
+use super::host::{APPLICATION, PORT, RECEIVER, SENDER, SimHost, Stage};
+use crate::zoo::Mutant;
+use crate::zoo::receivers::WrongInbox;
+use crate::zoo::senders::WrongStore;
+
+/// What it takes to start the sender again and again.
+#[derive(Clone)]
+pub(super) struct Sender {
+    pub(super) stage: Arc<Stage>,
+    pub(super) path: PathBuf,
+    pub(super) config: SenderConfig,
+    pub(super) tls: Tls,
+    pub(super) mutant: Option<Mutant>,
+}
+
+impl Sender {
+    pub(super) async fn life(self) -> turmoil::Result {
+        let Self { stage, path, config, tls, mutant } = self;
+        live(SENDER, &stage, |host: SimHost| async move {
+            let listener = host.listen(everywhere()).await.map_err(text)?;
+            let store = SqliteStore::open(&host, &database(path)).map_err(text)?;
+            match mutant {
+                Some(Mutant::Sender(mutant)) => {
+                    let store = WrongStore::new(store, host.clone(), mutant);
+                    hookproof_sender::run(host, listener, config, tls, store, pending()).await;
+                }
+                _ => hookproof_sender::run(host, listener, config, tls, store, pending()).await,
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// What it takes to start the receiver again and again.
+#[derive(Clone)]
+pub(super) struct Receiver {
+    pub(super) stage: Arc<Stage>,
+    pub(super) path: PathBuf,
+    pub(super) config: ReceiverConfig,
+    pub(super) mutant: Option<Mutant>,
+}
+
+impl Receiver {
+    pub(super) async fn life(self) -> turmoil::Result {
+        let Self { stage, path, config, mutant } = self;
+        live(RECEIVER, &stage, |host: SimHost| async move {
+            let listener = host.listen(everywhere()).await.map_err(text)?;
+            let store = SqliteInbox::open(&host, &database(path)).map_err(text)?;
+            match mutant {
+                Some(Mutant::Receiver(mutant)) => {
+                    let store = WrongInbox::new(store, host.clone(), mutant);
+                    hookproof_receiver::run(host, listener, config, store, pending()).await;
+                }
+                _ => hookproof_receiver::run(host, listener, config, store, pending()).await,
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// What the application does in its one life.
+pub(super) async fn application(stage: Arc<Stage>, script: Script) -> turmoil::Result {
+    live(APPLICATION, &stage, |host: SimHost| async move {
+        application::register(&host, &script).await;
+        application::publish(&host, script);
+        pending().await
+    })
+    .await
+}
+
+/// Runs one life of a host, until its fuse blows. That it ends otherwise is a breakdown.
+async fn live<F, L>(name: &'static str, stage: &Arc<Stage>, life: F) -> turmoil::Result
+where
+    F: FnOnce(SimHost) -> L,
+    L: Future<Output = Result<(), String>> + Send + 'static,
+{
+    let host = SimHost::boot(name, stage);
+    let (witness, life) = (host.clone(), life(host.clone()));
+    host.bound(async move {
+        if let Err(what) = life.await {
+            witness.stage.journal.breakdown(witness.now(), name, &what);
+        }
+    })
+    .await;
+    Ok(())
+}
+
+fn text(error: impl fmt::Display) -> String {
+    error.to_string()
+}
+
+/// What everybody's listener binds to.
+fn everywhere() -> SocketAddr {
+    SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT)
+}
+
+/// Simulated hosts have private addresses and names of one label. The receiver may be reached under
+/// them, and nothing else.
+pub(super) fn address_policy() -> AddressPolicy {
+    let allow_hosts = Vec::from_iter(RECEIVER.parse::<HostPattern>());
+    AddressPolicy { allow_hosts, ..AddressPolicy::default() }
+}
+
+fn database(path: PathBuf) -> DatabaseConfig {
+    // The end of a process is modelled, the loss of power is not: see docs/sim.md.
+    DatabaseConfig { path, durability: Durability::ProcessEnd }
+}
