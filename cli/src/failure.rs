@@ -13,6 +13,9 @@ Exit codes:
   3  something around it failed: a port, a database, a child process
   128 + n  signal n ended it (130: Ctrl-C)";
 
+/// How alike two names must be for one to be meant by the other (1: the same).
+const LIKENESS_MIN: f64 = 0.7;
+
 /// How a command ended that could do its work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
@@ -63,6 +66,22 @@ impl Failure {
     /// A mistake in the command line or in a file that it names.
     pub(crate) fn usage(error: impl fmt::Display, help: impl fmt::Display) -> Self {
         Self::Usage(Message::new(error, help))
+    }
+
+    /// A name that is none of those there are. `kind` is what is named, as in `schedule`.
+    pub(crate) fn unknown<S: AsRef<str>>(kind: &str, name: &str, known: &[S]) -> Self {
+        let known: Vec<&str> = known.iter().map(S::as_ref).collect();
+        let nearest = known
+            .iter()
+            .map(|known| (strsim::jaro_winkler(known, &name.to_lowercase()), known))
+            .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+            .max_by(|(a, _), (b, _)| a.total_cmp(b));
+        let guess = nearest.map_or(String::new(), |(_, known)| format!("did you mean {known}? "));
+        let (_, plural) = kind.rsplit_once(' ').unwrap_or(("", kind));
+        Self::usage(
+            format!("there is no {kind} \"{}\"", name.escape_debug()),
+            format!("{guess}The {plural}s are {}", known.join(", ")),
+        )
     }
 
     /// A fault of what is around us.

@@ -19,9 +19,6 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::output::table::{Column, Table};
 
-/// How alike two names must be for one to be meant by the other (1: the same).
-const LIKENESS_MIN: f64 = 0.7;
-
 /// Which scheme, and its secrets.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct SchemeArgs {
@@ -98,16 +95,7 @@ pub(crate) fn secret_in(path: &Path) -> Result<String, Failure> {
 fn named(name: &str) -> Result<Scheme, Failure> {
     known::find(name).ok_or_else(|| {
         let names: Vec<_> = known::all().into_iter().map(|scheme| scheme.name).collect();
-        let nearest = names
-            .iter()
-            .map(|known| (strsim::jaro_winkler(known, &name.to_lowercase()), known))
-            .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-            .max_by(|(a, _), (b, _)| a.total_cmp(b));
-        let guess = nearest.map_or(String::new(), |(_, known)| format!("did you mean {known}? "));
-        Failure::usage(
-            format!("there is no signature scheme \"{}\"", name.escape_debug()),
-            format!("{guess}The schemes are {}", names.join(", ")),
-        )
+        Failure::unknown("signature scheme", name, &names)
     })
 }
 

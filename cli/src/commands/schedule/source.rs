@@ -9,9 +9,6 @@ use hookproof_core::preset::{self, Certainty};
 use crate::config;
 use crate::failure::Failure;
 
-/// How alike two names must be for one to be meant by the other (1: the same).
-const LIKENESS_MIN: f64 = 0.7;
-
 /// A policy and what is known about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Source {
@@ -90,14 +87,5 @@ fn json(path: &Path, text: &str) -> Result<Policy, Failure> {
 
 fn unknown(name: &str) -> Failure {
     let names: Vec<_> = preset::all().into_iter().map(|preset| preset.name).collect();
-    let nearest = names
-        .iter()
-        .map(|known| (strsim::jaro_winkler(known, &name.to_lowercase()), known))
-        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b));
-    let guess = nearest.map_or(String::new(), |(_, known)| format!("did you mean {known}? "));
-    Failure::usage(
-        format!("there is no schedule \"{}\"", name.escape_debug()),
-        format!("{guess}The schedules are {}", names.join(", ")),
-    )
+    Failure::unknown("schedule", name, &names)
 }
