@@ -1,23 +1,27 @@
 //! The invariants, and how a history is held against them.
 //!
-//! A checker looks after every commit of either store, and once more at the end. It says how much it
-//! looked at: a checker that never saw anything has proved nothing, and fails the suite.
+//! A world tells the checkers every [`Fact`] as it becomes one, and at last that the history is over.
+//! A checker knows nothing but that, and says how much it looked at: one that never saw anything has
+//! proved nothing, and fails the suite.
 
 mod accounting;
+mod address;
 mod durable;
 mod effects;
+mod fencing;
+mod gate;
 mod identity;
+mod liveness;
+mod order;
+mod schedule;
 mod terminal;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hookproof_core::time::Timestamp;
+use hookproof_core::time::{Millis, Timestamp};
 
-use crate::journal::Facts;
-use crate::wire::{ReceiverSnapshot, SenderSnapshot};
+use crate::fact::{End, Fact};
 use crate::zoo::HarnessMutant;
 
 macro_rules! invariants {
@@ -61,15 +65,30 @@ invariants! {
     ExactlyOnce = "I3" "exactly once",
     /// What is delivered has exactly one effect once the receiver's worker has drained.
     DoneMeansDone = "I4" "done means done",
-    /// Delivered, dead and cancelled are final.
+    /// Delivered, dead and cancelled are final, except through an explicit replay, which leaves the
+    /// automatic schedule as it is.
     Terminal = "I5" "terminal",
     /// No request on the wire without a committed in-flight row for that attempt.
     WriteAhead = "I6" "write-ahead",
     /// Event id, body bytes and header names are equal over all attempts; the timestamp is that of
-    /// the attempt; an independent verifier accepts each signature.
+    /// the attempt; an independent verifier accepts each signature. A receiver takes what that
+    /// verifier accepts, and nothing else.
     Identity = "I7" "identity",
-    /// After the faults stop, everything drains within the bound.
+    /// No attempt before it is due, none after the last, none overdue while the gate admits.
+    OnSchedule = "I8" "schedule",
+    /// Limits hold over every window; an open breaker lets one probe at a time through.
+    WithinGate = "I9" "gate",
+    /// One endpoint's failure delays no other endpoint beyond a bound.
+    Isolation = "I10" "isolation",
+    /// Each entity ends at its highest version, and never goes back.
+    Order = "I11" "order",
+    /// No connection to a denied address, at any attempt.
+    Address = "I12" "address",
+    /// After the faults stop, everything drains within the bound; what is broken for good ends dead
+    /// after exactly the configured attempts, with exactly one notice.
     Liveness = "I13" "liveness",
+    /// Per shard and epoch one writer; at most one attempt of a delivery under way.
+    Fencing = "I14" "fencing",
     /// What a store holds includes everything it ever acknowledged.
     Durable = "I15" "durable",
     /// Neither host panics, logs an error or fails to start.
@@ -93,85 +112,108 @@ pub struct Violation {
     pub what: String,
 }
 
-/// What can be looked at, at one moment.
-#[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
-    /// The simulated time.
-    pub now: Timestamp,
-    /// What is known to have happened.
-    pub facts: &'a Facts,
-    /// The sender's store.
-    pub sender: &'a SenderSnapshot,
-    /// The receiver's store.
-    pub receiver: &'a ReceiverSnapshot,
-    /// Whether the history is over and everything has drained.
-    pub is_drained: bool,
-}
-
 /// How much a look saw, or what was wrong.
-type Look = Result<u64, String>;
+pub(crate) type Look = Result<u64, String>;
 
-/// One invariant's checker, with what it remembers between looks.
+/// Nothing in this fact concerns the checker.
+const NOTHING: Look = Ok(0);
+/// It looked at one thing, and that is right.
+const RIGHT: Look = Ok(1);
+
+/// One invariant's checker, with what it remembers.
 trait Checker {
     fn invariant(&self) -> Invariant;
 
-    /// Looks; tells how many things it looked at.
-    fn look(&mut self, view: &View<'_>) -> Look;
+    /// Is told what happened; tells how many things it looked at.
+    fn see(&mut self, now: Timestamp, fact: &Fact<'_>) -> Look;
+
+    /// Is told that the history is over.
+    fn end(&mut self, _end: &End) -> Look {
+        NOTHING
+    }
+}
+
+/// The bounds that some invariants speak of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// How long after it is due and admitted an attempt may begin.
+    pub overdue: Millis,
+    /// The same for an endpoint that works while another does not.
+    pub isolation: Millis,
 }
 
 /// All checkers of one history.
 pub(crate) struct Checkers {
     checkers: Vec<Box<dyn Checker>>,
-    looks: BTreeMap<Invariant, u64>,
+    looks: Vec<u64>,
     harness: Option<HarnessMutant>,
 }
 
 impl Checkers {
-    pub(crate) fn new(harness: Option<HarnessMutant>) -> Self {
+    pub(crate) fn new(bounds: Bounds, harness: Option<HarnessMutant>) -> Self {
+        let is_lax = harness == Some(HarnessMutant::AtLeast);
+        // Where several invariants see the same fact, the more precise stands first.
         let checkers: Vec<Box<dyn Checker>> = vec![
-            Box::new(accounting::NoLoss),
-            Box::new(accounting::NoInvention),
-            Box::new(effects::ExactlyOnce),
-            Box::new(effects::DoneMeansDone),
-            Box::new(terminal::Terminal::default()),
-            Box::new(identity::WriteAhead::default()),
-            Box::new(identity::Identity::default()),
+            Box::new(durable::Sound),
             Box::new(durable::Durable::default()),
+            Box::new(accounting::NoLoss::default()),
+            Box::new(identity::Identity::default()),
+            Box::new(accounting::NoInvention::default()),
+            Box::new(effects::ExactlyOnce::new(is_lax)),
+            Box::new(effects::DoneMeansDone::default()),
+            Box::new(terminal::Terminal::default()),
+            Box::new(identity::WriteAhead),
+            Box::new(fencing::Fencing::default()),
+            Box::new(schedule::OnSchedule::default()),
+            Box::new(schedule::Punctual::overdue(bounds.overdue)),
+            Box::new(schedule::Punctual::isolation(bounds.isolation)),
+            Box::new(gate::WithinGate::default()),
+            Box::new(order::Order::default()),
+            Box::new(address::Address),
+            Box::new(liveness::Liveness::default()),
         ];
-        Self { checkers, looks: BTreeMap::new(), harness }
+        let looks = vec![0; checkers.len()];
+        Self { checkers, looks, harness }
     }
 
-    /// Holds every invariant against what is there now.
-    pub(crate) fn look(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        let empty = ReceiverSnapshot::default();
-        for checker in &mut self.checkers {
-            let invariant = checker.invariant();
-            let mut view = *view;
-            let is_blind = self.harness == Some(HarnessMutant::EmptyLedger);
-            if is_blind && invariant == Invariant::ExactlyOnce {
+    /// Tells every checker what happened.
+    pub(crate) fn see(&mut self, now: Timestamp, fact: &Fact<'_>) -> Result<(), Violation> {
+        for (checker, looks) in self.checkers.iter_mut().zip(&mut self.looks) {
+            let is_blind = self.harness == Some(HarnessMutant::EmptyLedger)
+                && checker.invariant() == Invariant::ExactlyOnce;
+            if is_blind {
                 // A broken harness: this checker is shown a ledger that nobody writes.
-                view.receiver = &empty;
+                continue;
             }
-            match checker.look(&view) {
-                Ok(count) => *self.looks.entry(invariant).or_insert(0) += count,
-                Err(what) => return Err(Violation { invariant, at: view.now, what }),
+            match checker.see(now, fact) {
+                Ok(count) => *looks += count,
+                Err(what) => {
+                    return Err(Violation { invariant: checker.invariant(), at: now, what });
+                }
             }
         }
         Ok(())
     }
 
-    /// Notes one look at an invariant that the world itself holds.
-    pub(crate) fn note(&mut self, invariant: Invariant) {
-        *self.looks.entry(invariant).or_insert(0) += 1;
+    /// Tells every checker that the history is over.
+    pub(crate) fn end(&mut self, now: Timestamp, end: &End) -> Result<(), Violation> {
+        for (checker, looks) in self.checkers.iter_mut().zip(&mut self.looks) {
+            match checker.end(end) {
+                Ok(count) => *looks += count,
+                Err(what) => {
+                    return Err(Violation { invariant: checker.invariant(), at: now, what });
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// How much each checker has looked at.
-    pub(crate) fn looks(&self) -> &BTreeMap<Invariant, u64> {
-        &self.looks
+    /// How much each invariant's checkers have looked at.
+    pub(crate) fn looks(&self) -> BTreeMap<Invariant, u64> {
+        let mut sum = BTreeMap::new();
+        for (checker, looks) in self.checkers.iter().zip(&self.looks) {
+            *sum.entry(checker.invariant()).or_insert(0) += looks;
+        }
+        sum
     }
-}
-
-/// The number of things in a collection, as a count of looks.
-fn count(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
 }

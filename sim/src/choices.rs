@@ -5,16 +5,50 @@
 //! often that was asked before, and its value depends on nothing else. So leaving one draw out does
 //! not move the others, and a list of draws is a whole history.
 //!
-//! Zero always means the harmless alternative: no fault, no delay, the first of a list.
+//! There are four sources: a seed ([`Choices::seeded`]), a recorded history ([`Choices::recorded`]),
+//! the branches of a tree one after the other ([`crate::explore`]), and bytes from a fuzzer
+//! ([`Choices::from_bytes`]). To all of them zero means the harmless alternative: no fault, no delay,
+//! the first of a list.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Who asks: a role, and which of several that play it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Who {
+    /// A host, the network, the plan.
+    pub role: &'static str,
+    /// Which of them, from 0.
+    pub number: u32,
+}
+
+impl From<&'static str> for Who {
+    fn from(role: &'static str) -> Self {
+        Self { role, number: 0 }
+    }
+}
+
+impl From<(&'static str, u32)> for Who {
+    fn from((role, number): (&'static str, u32)) -> Self {
+        Self { role, number }
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            0 => f.write_str(self.role),
+            number => write!(f, "{} {number}", self.role),
+        }
+    }
+}
 
 /// What is asked, by whom, for the how manieth time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
-    /// Who asks: a host, the network, the plan.
-    pub who: &'static str,
+    /// Who asks.
+    pub who: Who,
     /// What is decided.
     pub what: &'static str,
     /// How often the same was asked before.
@@ -30,19 +64,37 @@ pub struct Draw {
     pub value: u64,
 }
 
+/// A branch taken in a tree of decisions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Branch {
+    /// The alternative taken.
+    pub(crate) value: u64,
+    /// How many there are.
+    pub(crate) bound: u64,
+}
+
 #[derive(Debug)]
 enum Source {
     /// Random by a seed.
     Seeded(u64),
     /// A recorded history; what is not in it is zero.
     Recorded(BTreeMap<Key, u64>),
+    /// The branches of one path through a tree; beyond them the first alternative.
+    Path(Vec<Branch>),
+    /// Bytes, from the front; zero once they are used up.
+    Bytes { bytes: Vec<u8>, next: usize },
 }
 
 #[derive(Debug)]
 struct State {
     source: Source,
-    asked: BTreeMap<(&'static str, &'static str), u32>,
+    /// Digest of (who, what) → how often it was asked.
+    asked: BTreeMap<u64, u32>,
     draws: Vec<Draw>,
+    /// How many real branches a path has met so far.
+    depth: usize,
+    /// A digest of all draws and of what was folded in between.
+    digest: u64,
 }
 
 /// A source of choices, shared by all parts of one simulation.
@@ -64,37 +116,57 @@ impl Choices {
         Self::new(Source::Recorded(draws.iter().map(|draw| (draw.key, draw.value)).collect()))
     }
 
+    /// Choices made of bytes, so that a coverage-guided fuzzer can drive a simulation: a decision
+    /// takes as many as it needs, and once they are used up everything is harmless.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self::new(Source::Bytes { bytes: bytes.to_vec(), next: 0 })
+    }
+
+    /// One path through the tree of decisions.
+    pub(crate) fn path(branches: Vec<Branch>) -> Self {
+        Self::new(Source::Path(branches))
+    }
+
     fn new(source: Source) -> Self {
-        let state = State { source, asked: BTreeMap::new(), draws: Vec::new() };
+        let state =
+            State { source, asked: BTreeMap::new(), draws: Vec::new(), depth: 0, digest: GOLDEN };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
     /// A value in `0..bound`; 0 if the bound is 0.
-    pub fn draw(&self, who: &'static str, what: &'static str, bound: u64) -> u64 {
-        self.ask(
-            who,
-            what,
-            |raw| scale(raw, bound),
-            |found, _| found.unwrap_or(0).min(bound.saturating_sub(1)),
-        )
+    pub fn draw(&self, who: impl Into<Who>, what: &'static str, bound: u64) -> u64 {
+        self.ask(who.into(), what, &Question::Below(bound))
     }
 
     /// A value in `lowest..=highest`.
-    pub fn between(&self, who: &'static str, what: &'static str, lowest: u64, highest: u64) -> u64 {
+    pub fn between(
+        &self,
+        who: impl Into<Who>,
+        what: &'static str,
+        lowest: u64,
+        highest: u64,
+    ) -> u64 {
         lowest + self.draw(who, what, highest - lowest + 1)
     }
 
     /// `true` in `per_mille` of a thousand cases. Drawn even when the answer is certain, so that a
     /// changed weight does not move other draws.
-    pub fn chance(&self, who: &'static str, what: &'static str, per_mille: u64) -> bool {
-        let value = self.draw(who, what, 1000);
-        value >= 1000 - per_mille.min(1000)
+    pub fn chance(&self, who: impl Into<Who>, what: &'static str, per_mille: u64) -> bool {
+        let harmful = per_mille.min(1000);
+        self.pick(who, what, &[1000 - harmful, harmful]) == 1
+    }
+
+    /// The index of an alternative, each as likely as its weight says; one of weight 0 never.
+    pub fn pick(&self, who: impl Into<Who>, what: &'static str, weights: &[u64]) -> usize {
+        let value = self.ask(who.into(), what, &Question::Weighted(weights));
+        usize::try_from(value).unwrap_or(0)
     }
 
     /// 64 random bits. These make names rather than decisions: where a recording is silent they are
     /// not zero but still all different, since two events of one name would be one event.
-    pub fn bits(&self, who: &'static str, what: &'static str) -> u64 {
-        self.ask(who, what, |raw| raw, |found, key| found.unwrap_or_else(|| mix(0, key)))
+    pub fn bits(&self, who: impl Into<Who>, what: &'static str) -> u64 {
+        self.ask(who.into(), what, &Question::Bits)
     }
 
     /// All draws so far, in the order in which they were asked.
@@ -103,22 +175,36 @@ impl Choices {
         self.lock().draws.clone()
     }
 
-    fn ask(
-        &self,
-        who: &'static str,
-        what: &'static str,
-        of_random: impl Fn(u64) -> u64,
-        of_recorded: impl Fn(Option<u64>, Key) -> u64,
-    ) -> u64 {
+    /// The branches that this path took, for the search to go on from.
+    pub(crate) fn branches(&self) -> Vec<Branch> {
+        match &self.lock().source {
+            Source::Path(branches) => branches.clone(),
+            Source::Seeded(_) | Source::Recorded(_) | Source::Bytes { .. } => Vec::new(),
+        }
+    }
+
+    /// Folds something that happened into the digest.
+    pub(crate) fn fold(&self, word: u64) {
         let mut state = self.lock();
-        let count = state.asked.entry((who, what)).or_insert(0);
+        state.digest = finalise(state.digest ^ word);
+    }
+
+    /// A digest of all draws and of what was folded in between: equal for equal histories and, but
+    /// for collisions, only for these.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.lock().digest
+    }
+
+    fn ask(&self, who: Who, what: &'static str, question: &Question<'_>) -> u64 {
+        let mut state = self.lock();
+        let name = digest_of(who, what);
+        let count = state.asked.entry(name).or_insert(0);
         let key = Key { who, what, nth: *count };
         *count += 1;
-        let value = match &state.source {
-            Source::Seeded(seed) => of_random(mix(*seed, key)),
-            Source::Recorded(values) => of_recorded(values.get(&key).copied(), key),
-        };
+        let value = state.answer(key, name, question);
         state.draws.push(Draw { key, value });
+        state.digest = finalise(state.digest ^ name ^ value.rotate_left(17));
         value
     }
 
@@ -128,17 +214,119 @@ impl Choices {
     }
 }
 
+/// What kind of answer is wanted.
+enum Question<'a> {
+    Below(u64),
+    Weighted(&'a [u64]),
+    Bits,
+}
+
+impl State {
+    fn answer(&mut self, key: Key, name: u64, question: &Question<'_>) -> u64 {
+        match (&mut self.source, question) {
+            (Source::Seeded(seed), Question::Bits) => mix(*seed, name, key.nth),
+            (Source::Seeded(seed), Question::Below(bound)) => {
+                scale(mix(*seed, name, key.nth), *bound)
+            }
+            (Source::Seeded(seed), Question::Weighted(weights)) => {
+                let sum = weights.iter().sum();
+                weighted(weights, scale(mix(*seed, name, key.nth), sum))
+            }
+            (Source::Recorded(values), Question::Bits) => {
+                values.get(&key).copied().unwrap_or_else(|| mix(0, name, key.nth))
+            }
+            (Source::Recorded(values), question) => {
+                allowed(question, values.get(&key).copied().unwrap_or(0))
+            }
+            // Names are no decisions: nothing branches on them.
+            (Source::Path(_), Question::Bits) => mix(0, name, key.nth),
+            (Source::Path(branches), question) => {
+                let bound = alternatives(question);
+                if bound <= 1 {
+                    return nth_allowed(question, 0);
+                }
+                if self.depth == branches.len() {
+                    branches.push(Branch { value: 0, bound });
+                }
+                let value = branches[self.depth].value;
+                self.depth += 1;
+                nth_allowed(question, value)
+            }
+            (Source::Bytes { .. }, Question::Bits) => mix(0, name, key.nth),
+            (Source::Bytes { bytes, next }, question) => {
+                let bound = alternatives(question);
+                let wanted = (u64::BITS - bound.saturating_sub(1).leading_zeros()).div_ceil(8);
+                let mut value = 0;
+                for _ in 0..wanted {
+                    value = (value << 8) | u64::from(bytes.get(*next).copied().unwrap_or(0));
+                    *next += 1;
+                }
+                nth_allowed(question, value.checked_rem(bound).unwrap_or(0))
+            }
+        }
+    }
+}
+
+/// How many answers there are.
+fn alternatives(question: &Question<'_>) -> u64 {
+    match question {
+        Question::Below(bound) => *bound,
+        Question::Weighted(weights) => {
+            u64::try_from(weights.iter().filter(|weight| **weight > 0).count()).unwrap_or(u64::MAX)
+        }
+        Question::Bits => u64::MAX,
+    }
+}
+
+/// The nth possible answer, counted from the harmless one.
+fn nth_allowed(question: &Question<'_>, nth: u64) -> u64 {
+    match question {
+        Question::Weighted(weights) => {
+            let nth = usize::try_from(nth).unwrap_or(usize::MAX);
+            let found = weights.iter().enumerate().filter(|(_, weight)| **weight > 0).nth(nth);
+            found.map_or(0, |(index, _)| u64::try_from(index).unwrap_or(0))
+        }
+        Question::Below(_) | Question::Bits => nth,
+    }
+}
+
+/// The recorded answer, or the nearest possible one.
+fn allowed(question: &Question<'_>, value: u64) -> u64 {
+    match question {
+        Question::Below(bound) => value.min(bound.saturating_sub(1)),
+        Question::Weighted(weights) => {
+            let index = usize::try_from(value).unwrap_or(usize::MAX);
+            match weights.get(index) {
+                Some(weight) if *weight > 0 => value,
+                _ => nth_allowed(question, 0),
+            }
+        }
+        Question::Bits => value,
+    }
+}
+
+/// The index in whose share `point` lies.
+fn weighted(weights: &[u64], mut point: u64) -> u64 {
+    for (index, weight) in weights.iter().enumerate() {
+        if point < *weight {
+            return u64::try_from(index).unwrap_or(0);
+        }
+        point -= weight;
+    }
+    0
+}
+
 /// `raw / 2⁶⁴ · bound`, without modulo bias.
 fn scale(raw: u64, bound: u64) -> u64 {
     let scaled = (u128::from(raw) * u128::from(bound)) >> 64;
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// A well-mixed function of seed and key: SplitMix64's finaliser (Steele, Lea and Flood 2014) after
-/// each word. Its output is part of what a seed means and must never change.
-fn mix(seed: u64, key: Key) -> u64 {
-    let mut hash = finalise(seed.wrapping_add(GOLDEN));
-    for text in [key.who, key.what] {
+/// A well-mixed function of who asks and what for: SplitMix64's finaliser (Steele, Lea and Flood
+/// 2014) after each word. It is part of what a seed means and must never change.
+fn digest_of(who: Who, what: &str) -> u64 {
+    let mut hash = GOLDEN ^ u64::from(who.number);
+    for text in [who.role, what] {
         for chunk in text.as_bytes().chunks(8) {
             let mut word = [0_u8; 8];
             word[..chunk.len()].copy_from_slice(chunk);
@@ -146,7 +334,12 @@ fn mix(seed: u64, key: Key) -> u64 {
         }
         hash = finalise(hash ^ text.len() as u64);
     }
-    finalise(hash ^ u64::from(key.nth).wrapping_add(GOLDEN))
+    hash
+}
+
+/// A well-mixed function of seed, question and count; part of what a seed means, too.
+fn mix(seed: u64, name: u64, nth: u32) -> u64 {
+    finalise(finalise(seed.wrapping_add(GOLDEN)) ^ finalise(name ^ u64::from(nth).wrapping_mul(GOLDEN)))
 }
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

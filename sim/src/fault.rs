@@ -1,13 +1,15 @@
 //! The faults, and which of them a history suffers.
 //!
-//! "Swarm": each seed switches a random part of the faults off and weighs the rest, since a history
-//! in which everything fails all the time explores little.
+//! "Swarm" (Groce et al. 2012): each seed switches a random part of the faults off and weighs the
+//! rest, since a history in which everything fails all the time explores little.
 
 use std::collections::BTreeMap;
 
 use hookproof_core::named_enum;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::choices::Choices;
+use crate::choices::{Choices, Who};
 
 named_enum! {
     /// A kind of fault.
@@ -38,6 +40,53 @@ named_enum! {
         TooManyRequests = "429",
         /// A store takes long to commit.
         SlowCommit = "slow commit",
+        /// The response takes seconds, within the timeout.
+        SlowResponse = "slow response",
+        /// A gateway redirects.
+        Redirect = "redirect",
+        /// A gateway answers with a 4xx that says nothing about trying again.
+        ClientError = "4xx",
+        /// A gateway answers 410.
+        Gone = "410",
+        /// A name does not resolve.
+        DnsFailure = "dns failure",
+        /// A name resolves to an address that is denied, alone, among others or the second time.
+        DnsRebinding = "dns rebinding",
+        /// A request that was recorded on the way is sent again later, as it was or with another
+        /// timestamp.
+        ReplayAttack = "replay attack",
+        /// Somebody without the secret sends a request under the id of an event.
+        Forgery = "forgery",
+        /// A store refuses a write because it is busy.
+        StoreBusy = "store busy",
+        /// A store refuses every write for a while because it is full.
+        StoreFull = "store full",
+        /// The wall clock of a host is wrong by some minutes.
+        ClockSkew = "clock skew",
+        /// The wall clock of a host is set while it runs.
+        ClockStep = "clock step",
+        /// A process stands still for longer than its leases, and goes on.
+        Pause = "pause",
+        /// A worker takes longer than its lease.
+        SlowWork = "slow work",
+        /// The downstream service fails, or its answer is lost.
+        DownstreamFailure = "downstream failure",
+    }
+}
+
+impl Serialize for Fault {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Fault {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::ALL.iter().copied().find(|fault| fault.as_str() == name).ok_or_else(|| {
+            let known: Vec<_> = Self::ALL.iter().map(|fault| fault.as_str()).collect();
+            D::Error::custom(format!("there is no fault {name:?}; there are {}", known.join(", ")))
+        })
     }
 }
 
@@ -49,12 +98,13 @@ pub(crate) enum ConnectionFault {
 }
 
 /// The faults of one history, with their weights.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
     per_mille: BTreeMap<Fault, u64>,
 }
 
-/// The faults that can meet a connection; at most one each.
+/// The faults that can meet a connection; at most one each. The last of them is the one that the
+/// highest draw means, and so on down: 0 is none.
 const ON_CONNECTION: &[Fault] = &[
     Fault::ConnectRefused,
     Fault::ConnectTimeout,
@@ -65,13 +115,19 @@ const ON_CONNECTION: &[Fault] = &[
     Fault::Reorder,
     Fault::ServerError,
     Fault::TooManyRequests,
+    Fault::SlowResponse,
+    Fault::Redirect,
+    Fault::ClientError,
+    Fault::Gone,
+    Fault::DnsFailure,
+    Fault::DnsRebinding,
 ];
 
 impl Faults {
     /// No faults at all.
     #[must_use]
     pub fn none() -> Self {
-        Self { per_mille: BTreeMap::new() }
+        Self::default()
     }
 
     /// Draws which of `allowed` are on, and how often each strikes.
@@ -87,6 +143,12 @@ impl Faults {
         Self { per_mille }
     }
 
+    /// Each of these, as often as is given in thousandths.
+    #[must_use]
+    pub fn fixed(per_mille: &[(Fault, u64)]) -> Self {
+        Self { per_mille: per_mille.iter().copied().collect() }
+    }
+
     /// How often a fault strikes where it can, in thousandths; 0 if it is off.
     #[must_use]
     pub fn per_mille(&self, fault: Fault) -> u64 {
@@ -99,16 +161,18 @@ impl Faults {
     }
 
     /// Draws what happens to a connection that `who` opens.
-    pub(crate) fn on_connection(&self, choices: &Choices, who: &'static str) -> ConnectionFault {
-        let roll = 999 - choices.draw(who, "connection", 1000);
+    pub(crate) fn on_connection(&self, choices: &Choices, who: impl Into<Who>) -> ConnectionFault {
+        let mut weights = [0; ON_CONNECTION.len() + 1];
         let mut sum = 0;
-        for fault in ON_CONNECTION {
-            sum += self.per_mille(*fault);
-            if roll < sum {
-                return ConnectionFault::Kind(*fault);
-            }
+        for (weight, fault) in weights[1..].iter_mut().zip(ON_CONNECTION) {
+            *weight = self.per_mille(*fault);
+            sum += *weight;
         }
-        ConnectionFault::None
+        weights[0] = 1000_u64.saturating_sub(sum).max(100);
+        match choices.pick(who, "connection", &weights) {
+            0 => ConnectionFault::None,
+            index => ConnectionFault::Kind(ON_CONNECTION[index - 1]),
+        }
     }
 }
 
@@ -119,7 +183,12 @@ fn base_weight(fault: Fault) -> u64 {
         Fault::ConnectRefused | Fault::ConnectTimeout | Fault::RequestLost => 20,
         Fault::ResponseLost | Fault::Duplicate | Fault::Reorder => 40,
         Fault::ConnectionReset | Fault::ServerError | Fault::TooManyRequests => 25,
-        Fault::Partition => 250,
-        Fault::SlowCommit => 60,
+        Fault::Redirect | Fault::DnsFailure | Fault::SlowResponse => 20,
+        Fault::ClientError | Fault::Gone | Fault::DnsRebinding => 8,
+        Fault::Partition | Fault::ClockSkew | Fault::StoreFull | Fault::ClockStep => 250,
+        Fault::ReplayAttack | Fault::Forgery => 120,
+        Fault::StoreBusy => 30,
+        Fault::Pause => 15,
+        Fault::SlowCommit | Fault::SlowWork | Fault::DownstreamFailure => 60,
     }
 }

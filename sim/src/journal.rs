@@ -9,6 +9,7 @@ use hookproof_runtime::crash_point::CrashPoint;
 use sha2::{Digest as _, Sha256};
 
 use crate::fault::Fault;
+use crate::sometimes::Sometimes;
 
 /// A request as it was seen on the wire, complete.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,6 +109,8 @@ pub struct Counts {
     pub passed: BTreeMap<CrashPoint, u64>,
     /// How often a host ended at each crash point.
     pub crashed_at: BTreeMap<CrashPoint, u64>,
+    /// How often each interesting state was reached.
+    pub sometimes: BTreeMap<Sometimes, u64>,
 }
 
 impl Journal {
@@ -170,6 +173,7 @@ impl Journal {
             fired: state.fired.clone(),
             passed: state.passed.clone(),
             crashed_at: state.crashed_at.clone(),
+            sometimes: BTreeMap::new(),
         }
     }
 

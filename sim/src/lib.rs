@@ -13,10 +13,14 @@
 
 pub mod checkers;
 pub mod choices;
+pub mod fact;
 pub mod fault;
+pub mod history;
 pub mod journal;
 mod log;
+pub mod model;
 pub mod scenario;
+pub mod sometimes;
 pub mod suite;
 pub mod wire;
 pub mod zoo;

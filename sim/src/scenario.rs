@@ -1,4 +1,9 @@
 //! What a history is about: how many events and endpoints, which policies, which faults, how long.
+//!
+//! A scenario is a plain value. Shipped ones are in [`shipped`]; others are built with the methods
+//! here, or read from TOML.
+
+pub mod shipped;
 
 use hookproof_core::classify::Classification;
 use hookproof_core::gate::{BreakerRule, GateRule};
@@ -6,19 +11,32 @@ use hookproof_core::inbox::InboxRule;
 use hookproof_core::policy::Policy;
 use hookproof_core::schedule::{Backoff, Jitter, Schedule};
 use hookproof_core::time::Millis;
+use serde::{Deserialize, Serialize};
 
+use crate::checkers::Bounds;
 use crate::choices::Choices;
 use crate::fault::Fault;
 
-/// A kind of history. Bounds are inclusive; what lies between them is drawn per history.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A kind of history. Pairs are bounds, both included; what lies between them is drawn per history.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Scenario {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
+    /// What it is about, in one line.
+    pub about: String,
     /// How many events are published.
     pub events: (u64, u64),
     /// How many endpoints each of them goes to.
     pub endpoints: (u64, u64),
+    /// Of a thousand endpoints, how many stay broken for ever; the first never does.
+    pub broken_per_mille: u64,
+    /// How the broken ones fail.
+    pub breaks: Vec<Break>,
+    /// A time during which endpoints cannot be reached.
+    pub outage: Option<Outage>,
+    /// The policies of the sender, one of which is drawn.
+    pub policies: Vec<Policy>,
     /// The faults that can be on.
     pub faults: Vec<Fault>,
     /// How long events are published, from the start.
@@ -27,64 +45,223 @@ pub struct Scenario {
     pub safety: Millis,
     /// How long draining may take before it counts as a failure.
     pub liveness_bound: Millis,
-    /// The most crashes of one host.
+    /// The most crashes of one process.
     pub crashes_max: u64,
-    /// The limits on attempts, one of which is drawn: few, so that deliveries die, or many.
-    pub attempts_max: [u32; 2],
-    /// The simulated time of one tick of the network; well below the smallest timeout.
+    /// How many processes of the sender share one store.
+    pub senders: u32,
+    /// How many processes of the receiver share one store.
+    pub receivers: u32,
+    /// The most attempts under way in one process of the sender.
+    pub places: u32,
+    /// How long a process of the sender holds an endpoint before it must renew.
+    pub shard_lease: Millis,
+    /// How many entities the events are about; 0: they are about none.
+    pub entities: u64,
+    /// Whether an effect is a call to a downstream service.
+    pub downstream: bool,
+    /// What people do meanwhile.
+    pub operations: Vec<Operation>,
+    /// How long the network takes for one way.
+    pub latency: (Millis, Millis),
+    /// How long a commit takes.
+    pub commit: (Millis, Millis),
+    /// How long after it is due and admitted an attempt may begin.
+    pub overdue_max: Millis,
+    /// The simulated time of one tick of the wire world's network; well below the smallest timeout.
     pub tick: Millis,
 }
+
+/// How an endpoint that is broken fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Break {
+    /// It answers 500.
+    Answers500,
+    /// It never answers.
+    Hangs,
+    /// It refuses connections.
+    Refuses,
+    /// It answers 404.
+    Answers404,
+}
+
+/// A time during which endpoints cannot be reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// When it begins, from the start.
+    pub from: Millis,
+    /// How long it lasts.
+    pub lasts: Millis,
+    /// How the endpoints fail meanwhile.
+    pub fails: Break,
+}
+
+/// What people do to endpoints and deliveries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Disable an endpoint, and enable it again later.
+    Disable,
+    /// Delete an endpoint.
+    Delete,
+    /// Replay a delivery.
+    Replay,
+    /// Cancel a delivery.
+    Cancel,
+    /// Rotate an endpoint's secret.
+    Rotate,
+}
+
+impl Default for Scenario {
+    /// Three to ten events to one or two endpoints, nothing goes wrong.
+    fn default() -> Self {
+        Self {
+            name: "unnamed".to_owned(),
+            about: String::new(),
+            events: (3, 10),
+            endpoints: (1, 2),
+            broken_per_mille: 0,
+            breaks: vec![Break::Answers500, Break::Hangs, Break::Refuses],
+            outage: None,
+            policies: vec![brisk(40)],
+            faults: Vec::new(),
+            publishing: Millis::from_secs(20),
+            safety: Millis::from_secs(40),
+            liveness_bound: Millis::from_minutes(30),
+            crashes_max: 6,
+            senders: 1,
+            receivers: 1,
+            places: 64,
+            shard_lease: Millis::from_secs(10),
+            entities: 0,
+            downstream: false,
+            operations: Vec::new(),
+            latency: (Millis::new(1), Millis::new(30)),
+            commit: (Millis::new(1), Millis::new(3)),
+            overdue_max: Millis::from_secs(15),
+            tick: Millis::new(10),
+        }
+    }
+}
+
+/// The faults that the wire world has.
+const ON_WIRE: &[Fault] = &[
+    Fault::SenderCrash,
+    Fault::ReceiverCrash,
+    Fault::ConnectRefused,
+    Fault::ConnectTimeout,
+    Fault::RequestLost,
+    Fault::ResponseLost,
+    Fault::ConnectionReset,
+    Fault::Partition,
+    Fault::Duplicate,
+    Fault::Reorder,
+    Fault::ServerError,
+    Fault::TooManyRequests,
+    Fault::SlowCommit,
+];
 
 impl Scenario {
     /// Everything at once: the default.
     #[must_use]
     pub fn mixed() -> Self {
-        Self {
-            name: "mixed",
-            events: (3, 10),
-            endpoints: (1, 2),
-            faults: Fault::ALL.to_vec(),
-            publishing: Millis::from_secs(20),
-            safety: Millis::from_secs(40),
-            liveness_bound: Millis::from_minutes(10),
-            crashes_max: 6,
-            attempts_max: [40, 4],
-            tick: Millis::new(10),
-        }
+        shipped::mixed()
+    }
+
+    /// Those of its faults that the wire world has.
+    #[must_use]
+    pub fn on_wire(&self) -> Self {
+        let is_there = |fault: &&Fault| ON_WIRE.contains(fault);
+        Self { faults: self.faults.iter().filter(is_there).copied().collect(), ..self.clone() }
     }
 
     /// The policy of the sender in one history.
     pub(crate) fn policy(&self, choices: &Choices) -> Policy {
-        let few = usize::from(choices.chance("plan", "few attempts", 300));
-        Policy {
-            schedule: Schedule::new(
-                Backoff::Exponential {
-                    base: Millis::new(500),
-                    factor: 2,
-                    cap: Millis::from_secs(20),
-                    attempts_max: self.attempts_max[few],
-                },
-                Jitter::Full,
-            ),
-            classification: Classification::default(),
-            gate: GateRule {
-                concurrency_max: 4,
-                breaker: Some(BreakerRule {
-                    failures_in_a_row: 6,
-                    pause: Millis::from_secs(5),
-                    pause_max: Millis::from_secs(20),
-                    ..BreakerRule::default()
-                }),
-                // The schedules of these scenarios are short: what is throttled would outlast them.
-                throttle_max: Millis::ZERO,
-                ..GateRule::default()
-            },
-            ..Policy::default()
-        }
+        let count = u64::try_from(self.policies.len()).unwrap_or(1);
+        let index = usize::try_from(choices.draw("plan", "policy", count)).unwrap_or(0);
+        self.policies.get(index).cloned().unwrap_or_default()
     }
 
     /// How the receiver works off its inbox.
     pub(crate) fn inbox_rule() -> InboxRule {
         InboxRule { lease: Millis::from_secs(5), ..InboxRule::default() }
+    }
+
+    /// The bounds that invariants speak of.
+    pub(crate) fn bounds(&self) -> Bounds {
+        let overdue = match self.senders {
+            1 => self.overdue_max,
+            _ => self.overdue_max.plus(self.shard_lease),
+        };
+        Bounds { overdue, isolation: overdue }
+    }
+
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, and with which field.
+    pub fn validate(&self) -> Result<(), String> {
+        for (field, (lowest, highest)) in [("events", self.events), ("endpoints", self.endpoints)] {
+            if lowest == 0 || lowest > highest || highest > 10_000 {
+                return Err(format!("`{field}` is ({lowest}, {highest}); give 1 ≤ a ≤ b ≤ 10000"));
+            }
+        }
+        for (field, (lowest, highest)) in [("latency", self.latency), ("commit", self.commit)] {
+            if lowest == Millis::ZERO || lowest > highest {
+                return Err(format!("`{field}` is ({lowest}, {highest}); give 1ms ≤ a ≤ b"));
+            }
+        }
+        if self.policies.is_empty() {
+            return Err("`policies` is empty; give at least one".to_owned());
+        }
+        for (index, policy) in self.policies.iter().enumerate() {
+            policy.validate().map_err(|error| format!("`policies[{index}]`: {error}"))?;
+        }
+        if self.broken_per_mille > 0 && self.breaks.is_empty() {
+            return Err("`breaks` is empty, and endpoints are to be broken".to_owned());
+        }
+        for (field, value) in
+            [("senders", self.senders), ("receivers", self.receivers), ("places", self.places)]
+        {
+            if value == 0 {
+                return Err(format!("`{field}` is 0; give at least 1"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Half a second, doubling to 20 s, full jitter: whole schedules pass within minutes.
+#[must_use]
+pub fn brisk(attempts_max: u32) -> Policy {
+    Policy {
+        schedule: Schedule::new(
+            Backoff::Exponential {
+                base: Millis::new(500),
+                factor: 2,
+                cap: Millis::from_secs(20),
+                attempts_max,
+            },
+            Jitter::Full,
+        ),
+        gate: GateRule {
+            concurrency_max: 4,
+            breaker: Some(BreakerRule {
+                failures_in_a_row: 6,
+                pause: Millis::from_secs(5),
+                pause_max: Millis::from_secs(20),
+                ..BreakerRule::default()
+            }),
+            // These schedules are short: what is throttled would outlast them.
+            throttle_max: Millis::ZERO,
+            ..GateRule::default()
+        },
+        classification: Classification {
+            retry_after_max: Millis::from_minutes(2),
+            ..Classification::default()
+        },
+        ..Policy::default()
     }
 }

@@ -17,7 +17,8 @@ use crate::choices::Choices;
 use crate::fault::Fault;
 use crate::journal::Counts;
 use crate::scenario::Scenario;
-use crate::wire::{self, History, Totals};
+use crate::history::{History, Totals};
+use crate::wire;
 use crate::zoo::{Killer, Mutant};
 
 /// What must hold of a suite for its verdict to mean anything.
@@ -199,13 +200,8 @@ impl Sum {
         add_counts(&mut self.counts.passed, &other.counts.passed);
         add_counts(&mut self.counts.crashed_at, &other.counts.crashed_at);
         add_counts(&mut self.looks, &other.looks);
-        let (sum, totals) = (&mut self.totals, &other.totals);
-        sum.accepted += totals.accepted;
-        sum.deliveries += totals.deliveries;
-        sum.delivered += totals.delivered;
-        sum.dead += totals.dead;
-        sum.requests += totals.requests;
-        sum.effects += totals.effects;
+        add_counts(&mut self.counts.sometimes, &other.counts.sometimes);
+        self.totals.add(&other.totals);
     }
 }
 

@@ -2,6 +2,7 @@
 //! real SQLite.
 
 mod application;
+mod checkers;
 mod fuse;
 mod host;
 mod lives;
@@ -12,4 +13,4 @@ mod world;
 
 pub use host::SimHost;
 pub use observer::{ReceiverSnapshot, SenderSnapshot};
-pub use world::{History, Totals, epoch, run};
+pub use world::run;

@@ -1,56 +1,16 @@
 //! Known-bad variants. A harness is only as good as the bugs it kills: each of these changes one
 //! behaviour at a seam, and the suite must find it by the invariant that it names.
 
+pub(crate) mod catalogue;
 pub(crate) mod receivers;
 pub(crate) mod senders;
 
 use std::fmt;
 
-use hookproof_core::named_enum;
-
 use crate::checkers::Invariant;
 use crate::suite::Gate;
 
-named_enum! {
-    /// A wrong receiver.
-    pub enum ReceiverMutant {
-        /// The id is inserted, then the event is processed, each by itself: a crash in between
-        /// loses the event.
-        InsertThenProcess = "R01",
-        /// The id is looked for, then inserted: two copies at once both find nothing.
-        CheckThenInsert = "R03",
-        /// 2xx before the commit.
-        AckBeforeCommit = "R04",
-        /// Effect and mark in two transactions, the effect first.
-        ApplyThenMark = "R05",
-        /// Duplicates are known in memory only.
-        DedupInMemory = "R08",
-    }
-}
-
-named_enum! {
-    /// A wrong sender.
-    pub enum SenderMutant {
-        /// A publish is acknowledged before the commit.
-        AckBeforeCommit = "S01",
-        /// Each retry has a new event id.
-        NewIdOnRetry = "S04",
-        /// A timeout counts as a success.
-        TimeoutIsSuccess = "S08",
-        /// A request is sent before its in-flight row is committed.
-        SendBeforeClaim = "S14",
-    }
-}
-
-named_enum! {
-    /// A wrong harness.
-    pub enum HarnessMutant {
-        /// A crash fault that crashes nothing.
-        CrashesNothing = "H01",
-        /// A checker that looks at an empty ledger.
-        EmptyLedger = "H03",
-    }
-}
+pub use catalogue::{HarnessMutant, ReceiverMutant, SenderMutant};
 
 /// Any of the known-bad variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -72,6 +32,25 @@ pub enum Killer {
     Gate(Gate),
 }
 
+/// What is known of a mutant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct About {
+    /// The permanent id, for example `R04`.
+    pub id: &'static str,
+    /// What it does wrong, in a few words.
+    pub what: &'static str,
+    /// How that goes wrong.
+    pub why: &'static str,
+    /// Where it was seen.
+    pub seen: &'static str,
+    /// What must find it.
+    pub killer: Killer,
+    /// The scenario that brings it to light soonest, in the model world.
+    pub scenario: &'static str,
+    /// Whether the wire world has it, too.
+    pub on_wire: bool,
+}
+
 impl Mutant {
     /// All of them.
     #[must_use]
@@ -82,62 +61,44 @@ impl Mutant {
         receivers.chain(senders).chain(harnesses).collect()
     }
 
+    /// Those that the wire world has.
+    #[must_use]
+    pub fn on_wire() -> Vec<Self> {
+        Self::all().into_iter().filter(|mutant| mutant.about().on_wire).collect()
+    }
+
+    /// The mutant of this id, in any case.
+    #[must_use]
+    pub fn find(id: &str) -> Option<Self> {
+        Self::all().into_iter().find(|mutant| mutant.id().eq_ignore_ascii_case(id))
+    }
+
+    /// What is known of it.
+    #[must_use]
+    pub fn about(self) -> About {
+        match self {
+            Self::Receiver(mutant) => mutant.about(),
+            Self::Sender(mutant) => mutant.about(),
+            Self::Harness(mutant) => mutant.about(),
+        }
+    }
+
     /// The permanent id, for example `R04`.
     #[must_use]
     pub fn id(self) -> &'static str {
-        match self {
-            Self::Receiver(mutant) => mutant.as_str(),
-            Self::Sender(mutant) => mutant.as_str(),
-            Self::Harness(mutant) => mutant.as_str(),
-        }
+        self.about().id
     }
 
     /// What it does wrong.
     #[must_use]
     pub fn what(self) -> &'static str {
-        match self {
-            Self::Receiver(ReceiverMutant::InsertThenProcess) => "inserts the id, then processes",
-            Self::Receiver(ReceiverMutant::CheckThenInsert) => "looks for the id, then inserts it",
-            Self::Receiver(ReceiverMutant::AckBeforeCommit) => "answers 2xx before the commit",
-            Self::Receiver(ReceiverMutant::ApplyThenMark) => "applies, then marks, separately",
-            Self::Receiver(ReceiverMutant::DedupInMemory) => "knows duplicates in memory only",
-            Self::Sender(SenderMutant::AckBeforeCommit) => "accepts before the commit",
-            Self::Sender(SenderMutant::NewIdOnRetry) => "gives each retry a new event id",
-            Self::Sender(SenderMutant::TimeoutIsSuccess) => "counts a timeout as success",
-            Self::Sender(SenderMutant::SendBeforeClaim) => "sends before the claim is committed",
-            Self::Harness(HarnessMutant::CrashesNothing) => "a crash fault that crashes nothing",
-            Self::Harness(HarnessMutant::EmptyLedger) => "a checker that sees an empty ledger",
-        }
+        self.about().what
     }
 
     /// What must find it.
     #[must_use]
     pub fn killer(self) -> Killer {
-        use Invariant::{
-            DoneMeansDone, Durable, ExactlyOnce, Identity, NoInvention, NoLoss, WriteAhead,
-        };
-        match self {
-            Self::Receiver(ReceiverMutant::InsertThenProcess) => {
-                Killer::Invariants(&[DoneMeansDone])
-            }
-            Self::Receiver(
-                ReceiverMutant::CheckThenInsert
-                | ReceiverMutant::ApplyThenMark
-                | ReceiverMutant::DedupInMemory,
-            ) => Killer::Invariants(&[ExactlyOnce]),
-            Self::Receiver(ReceiverMutant::AckBeforeCommit) => {
-                Killer::Invariants(&[DoneMeansDone, Durable])
-            }
-            Self::Sender(SenderMutant::AckBeforeCommit) => Killer::Invariants(&[NoLoss, Durable]),
-            // A new id is an event that nobody published, and once it is delivered a second effect.
-            Self::Sender(SenderMutant::NewIdOnRetry) => {
-                Killer::Invariants(&[Identity, ExactlyOnce, NoInvention])
-            }
-            Self::Sender(SenderMutant::TimeoutIsSuccess) => Killer::Invariants(&[DoneMeansDone]),
-            Self::Sender(SenderMutant::SendBeforeClaim) => Killer::Invariants(&[WriteAhead]),
-            Self::Harness(HarnessMutant::CrashesNothing) => Killer::Gate(Gate::FaultFired),
-            Self::Harness(HarnessMutant::EmptyLedger) => Killer::Gate(Gate::CheckerLooked),
-        }
+        self.about().killer
     }
 }
 

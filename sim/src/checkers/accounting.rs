@@ -2,76 +2,140 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Checker, Invariant, Look, View, count};
+use hookproof_core::time::Timestamp;
 
-/// I1. All endpoints are registered before the first publish, so every event is owed to all of them.
-pub(super) struct NoLoss;
+use super::{Checker, Invariant, Look, NOTHING, RIGHT};
+use crate::fact::{End, EndpointNo, EventNo, Fact, PublishNo, Route};
+
+/// I1. An event is owed to the endpoints that are registered when it is stored.
+#[derive(Default)]
+pub(super) struct NoLoss {
+    endpoints: BTreeSet<EndpointNo>,
+    stored: BTreeMap<EventNo, (PublishNo, Vec<EndpointNo>)>,
+    waiting: BTreeSet<EventNo>,
+    routes: BTreeSet<Route>,
+    accepted: BTreeMap<PublishNo, EventNo>,
+}
+
+impl NoLoss {
+    /// Whether an accepted event is where it is owed, or waits to be sent there.
+    fn check(&self, publish: PublishNo, event: EventNo) -> Look {
+        let Some((as_publish, owed)) = self.stored.get(&event) else {
+            return Err(format!("{publish} was accepted as {event}, which is not stored"));
+        };
+        if *as_publish != publish {
+            return Err(format!("{publish} was accepted as {event}, which is {as_publish}"));
+        }
+        if self.waiting.contains(&event) {
+            return RIGHT;
+        }
+        let is_there = |endpoint: &&EndpointNo| {
+            !self.routes.contains(&Route { event, endpoint: **endpoint })
+        };
+        match owed.iter().find(is_there) {
+            Some(endpoint) => Err(format!("{event} is accepted, and has no delivery to {endpoint}")),
+            None => RIGHT,
+        }
+    }
+}
 
 impl Checker for NoLoss {
     fn invariant(&self) -> Invariant {
         Invariant::NoLoss
     }
 
-    fn look(&mut self, view: &View<'_>) -> Look {
-        let facts = view.facts;
-        for (key, event_id) in &facts.acknowledged {
-            match view.sender.events.get(event_id) {
-                Some((stored_key, _)) if stored_key == key => {}
-                Some((other, _)) => {
-                    return Err(format!("{event_id} was acknowledged for {key}, but is {other}"));
+    fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
+        match fact {
+            Fact::Registered { endpoint, .. } => {
+                self.endpoints.insert(*endpoint);
+                NOTHING
+            }
+            Fact::Deleted { endpoint } => {
+                self.endpoints.remove(endpoint);
+                NOTHING
+            }
+            Fact::Stored { event, publish } => {
+                let owed = self.endpoints.iter().copied().collect();
+                match self.stored.insert(*event, (*publish, owed)) {
+                    None => NOTHING,
+                    Some(_) => Err(format!("{event} was stored twice")),
                 }
-                None => return Err(format!("{key} was acknowledged as {event_id} and is gone")),
             }
-        }
-        let mut owed: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-        for event_id in view.sender.events.keys() {
-            for endpoint in &facts.endpoints {
-                owed.insert((event_id, &endpoint.endpoint_id), 0);
+            Fact::Queued { event, waits: true } => {
+                self.waiting.insert(*event);
+                NOTHING
             }
-        }
-        for delivery in &view.sender.deliveries {
-            let key = (delivery.event_id.as_str(), delivery.endpoint_id.as_str());
-            match owed.get_mut(&key) {
-                Some(found) => *found += 1,
-                None => return Err(format!("delivery {} is owed to nobody", delivery.id)),
+            Fact::Queued { event, waits: false } => {
+                self.waiting.remove(event);
+                let accepted = self.accepted.iter().find(|(_, as_event)| *as_event == event);
+                accepted.map_or(NOTHING, |(publish, event)| self.check(*publish, *event))
             }
+            Fact::Accepted { publish, event } => {
+                if let Some(before) = self.accepted.insert(*publish, *event)
+                    && before != *event
+                {
+                    return Err(format!("{publish} was accepted as {before} and as {event}"));
+                }
+                self.check(*publish, *event)
+            }
+            Fact::Written(written) => {
+                if !self.stored.contains_key(&written.route.event) {
+                    return Err(format!("{} is a delivery of nothing", written.route));
+                }
+                self.routes.insert(written.route);
+                NOTHING
+            }
+            Fact::Doubled { route } => Err(format!("{route} has two deliveries, and is owed one")),
+            _ => NOTHING,
         }
-        if let Some(((event, endpoint), found)) = owed.iter().find(|(_, found)| **found != 1) {
-            return Err(format!("{event} has {found} deliveries to {endpoint}, and should have 1"));
+    }
+
+    fn end(&mut self, _end: &End) -> Look {
+        let mut looked = 0;
+        for (publish, event) in &self.accepted {
+            looked += self.check(*publish, *event)?;
         }
-        Ok(count(facts.acknowledged.len()))
+        Ok(looked)
     }
 }
 
 /// I2.
-pub(super) struct NoInvention;
+#[derive(Default)]
+pub(super) struct NoInvention {
+    wanted: BTreeSet<PublishNo>,
+    stored: BTreeSet<EventNo>,
+}
+
+impl NoInvention {
+    fn check(&self, event: EventNo, what: &str) -> Look {
+        if self.stored.contains(&event) {
+            return RIGHT;
+        }
+        Err(format!("{what} {event}, which nobody published"))
+    }
+}
 
 impl Checker for NoInvention {
     fn invariant(&self) -> Invariant {
         Invariant::NoInvention
     }
 
-    fn look(&mut self, view: &View<'_>) -> Look {
-        for (event_id, (key, body)) in &view.sender.events {
-            if view.facts.wanted.get(key) != Some(body) {
-                return Err(format!("{event_id} is stored, but nobody published it as {key}"));
+    fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
+        match fact {
+            Fact::Wanted { publish } => {
+                self.wanted.insert(*publish);
+                NOTHING
             }
-        }
-        for request in &view.facts.requests {
-            let event_id = request.header("webhook-id").unwrap_or_default();
-            match view.sender.events.get(event_id) {
-                Some((_, body)) if *body == request.body => {}
-                Some(_) => return Err(format!("a request for {event_id} had another body")),
-                None => return Err(format!("a request was sent for {event_id}, which is nothing")),
+            Fact::Stored { event, publish } => {
+                self.stored.insert(*event);
+                if self.wanted.contains(publish) {
+                    return RIGHT;
+                }
+                Err(format!("{event} is stored for {publish}, which nobody wanted"))
             }
+            Fact::Sent(request) => self.check(request.event, "a request was sent for"),
+            Fact::Effect { event, .. } => self.check(*event, "there is an effect of"),
+            _ => NOTHING,
         }
-        let sources: BTreeSet<&str> =
-            view.facts.endpoints.iter().map(|endpoint| endpoint.source.as_str()).collect();
-        for (source, event_id) in view.receiver.effects.keys() {
-            if !sources.contains(source.as_str()) || !view.sender.events.contains_key(event_id) {
-                return Err(format!("{event_id} from {source} had an effect, but is nothing"));
-            }
-        }
-        Ok(count(view.sender.events.len() + view.facts.requests.len()))
     }
 }

@@ -1,16 +1,17 @@
-//! I15: what was acknowledged is there, after every restart too.
+//! I15 and S0: what was acknowledged is there, and nothing breaks by itself.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use hookproof_core::delivery::Phase;
+use hookproof_core::time::Timestamp;
 
-use super::{Checker, Invariant, Look, View, count};
+use super::{Checker, Invariant, Look, NOTHING, RIGHT};
+use crate::fact::{EndpointNo, EventNo, Fact};
 
-/// I15.
+/// I15. Facts are told when they are committed, so what was acknowledged must have been one before.
 #[derive(Default)]
 pub(super) struct Durable {
-    /// Delivery → the highest version and the most attempts ever seen committed.
-    seen: BTreeMap<String, (u64, u64)>,
+    stored: BTreeSet<EventNo>,
+    recorded: BTreeSet<(EndpointNo, EventNo)>,
 }
 
 impl Checker for Durable {
@@ -18,42 +19,47 @@ impl Checker for Durable {
         Invariant::Durable
     }
 
-    fn look(&mut self, view: &View<'_>) -> Look {
-        let facts = view.facts;
-        if let Some(id) =
-            facts.acknowledged.values().find(|id| !view.sender.events.contains_key(*id))
-        {
-            return Err(format!("{id} was acknowledged to the publisher and is not stored"));
-        }
-        if let Some((source, id)) =
-            facts.taken.iter().find(|taken| !view.receiver.inbox.contains_key(*taken))
-        {
-            return Err(format!("{id} from {source} was answered with 2xx and is not stored"));
-        }
-        let mut now = BTreeMap::new();
-        for delivery in &view.sender.deliveries {
-            let id = delivery.id.as_str();
-            let attempts = view.sender.attempts.get(id).copied().unwrap_or(0);
-            let under_way = u64::from(matches!(delivery.phase, Phase::InFlight { .. }));
-            if attempts + under_way != u64::from(delivery.attempts) {
-                return Err(format!(
-                    "{id} has begun {} attempts, {under_way} of them under way, and {attempts} records",
-                    delivery.attempts
-                ));
+    fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
+        match fact {
+            Fact::Stored { event, .. } => {
+                self.stored.insert(*event);
+                NOTHING
             }
-            now.insert(id.to_owned(), (delivery.version, attempts));
-        }
-        for (id, (version, attempts)) in &self.seen {
-            match now.get(id) {
-                Some((v, a)) if v >= version && a >= attempts => {}
-                found => {
-                    return Err(format!(
-                        "{id} had version {version} and {attempts} attempts; now there is {found:?}"
-                    ));
+            Fact::Accepted { publish, event } if !self.stored.contains(event) => {
+                Err(format!("{publish} was accepted as {event}, and is not committed"))
+            }
+            Fact::Accepted { .. } => RIGHT,
+            Fact::Recorded { source, event } => {
+                self.recorded.insert((*source, *event));
+                NOTHING
+            }
+            Fact::Judged { source, event, is_valid: true, status } if is_2xx(*status) => {
+                if self.recorded.contains(&(*source, *event)) {
+                    return RIGHT;
                 }
+                Err(format!("{event} was answered {status} by {source}, and is not committed"))
             }
+            _ => NOTHING,
         }
-        self.seen = now;
-        Ok(count(facts.acknowledged.len() + facts.taken.len()))
+    }
+}
+
+fn is_2xx(status: u16) -> bool {
+    (200..300).contains(&status)
+}
+
+/// S0.
+pub(super) struct Sound;
+
+impl Checker for Sound {
+    fn invariant(&self) -> Invariant {
+        Invariant::Sound
+    }
+
+    fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
+        match fact {
+            Fact::Broke { what } => Err((*what).to_owned()),
+            _ => RIGHT,
+        }
     }
 }

@@ -3,68 +3,94 @@
 use std::collections::BTreeMap;
 
 use hookproof_core::delivery::Phase;
+use hookproof_core::time::Timestamp;
 
-use super::{Checker, Invariant, Look, View, count};
+use super::{Checker, Invariant, Look, NOTHING, RIGHT};
+use crate::fact::{End, EndpointNo, EventNo, Fact};
+
+type Effects = BTreeMap<(EndpointNo, EventNo), u32>;
 
 /// I3.
-pub(super) struct ExactlyOnce;
+pub(super) struct ExactlyOnce {
+    effects: Effects,
+    /// A broken harness: "at least once" will do.
+    is_lax: bool,
+}
+
+impl ExactlyOnce {
+    pub(super) fn new(is_lax: bool) -> Self {
+        Self { effects: Effects::new(), is_lax }
+    }
+}
 
 impl Checker for ExactlyOnce {
     fn invariant(&self) -> Invariant {
         Invariant::ExactlyOnce
     }
 
-    fn look(&mut self, view: &View<'_>) -> Look {
-        let effects = &view.receiver.effects;
-        match effects.iter().find(|(_, times)| **times > 1) {
-            Some(((source, event_id), times)) => {
-                Err(format!("{event_id} from {source} had its effect {times} times"))
-            }
-            None => Ok(count(effects.len())),
+    fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
+        let Fact::Effect { source, event } = fact else { return NOTHING };
+        let times = self.effects.entry((*source, *event)).or_insert(0);
+        *times += 1;
+        if *times > 1 && !self.is_lax {
+            return Err(format!("{event} had its effect at {source} {times} times"));
         }
+        RIGHT
     }
 }
 
-/// I4, an equality: it looks once everything has drained.
-pub(super) struct DoneMeansDone;
+/// I4, an equality: it is judged once everything has drained.
+#[derive(Default)]
+pub(super) struct DoneMeansDone {
+    effects: Effects,
+    delivered: BTreeMap<(EndpointNo, EventNo), bool>,
+    worked_off: BTreeMap<(EndpointNo, EventNo), bool>,
+}
 
 impl Checker for DoneMeansDone {
     fn invariant(&self) -> Invariant {
         Invariant::DoneMeansDone
     }
 
-    fn look(&mut self, view: &View<'_>) -> Look {
-        if !view.is_drained {
-            return Ok(0);
-        }
-        let sources: BTreeMap<&str, &str> = view
-            .facts
-            .endpoints
-            .iter()
-            .map(|endpoint| (endpoint.endpoint_id.as_str(), endpoint.source.as_str()))
-            .collect();
-        let mut looked = 0;
-        for delivery in &view.sender.deliveries {
-            if !matches!(delivery.phase, Phase::Delivered { .. }) {
-                continue;
+    fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
+        match fact {
+            Fact::Effect { source, event } => {
+                *self.effects.entry((*source, *event)).or_insert(0) += 1;
             }
-            let source = sources.get(delivery.endpoint_id.as_str()).copied().unwrap_or_default();
-            let event_id = delivery.event_id.as_str();
-            let key = (source.to_owned(), event_id.to_owned());
-            let times = view.receiver.effects.get(&key).copied().unwrap_or(0);
-            if times != 1 {
-                return Err(format!(
-                    "{event_id} to {source} is delivered, and had its effect {times} times"
-                ));
+            Fact::WorkedOff { source, event, is_applied } => {
+                self.worked_off.insert((*source, *event), *is_applied);
+            }
+            Fact::Written(written) => {
+                let key = (written.route.endpoint, written.route.event);
+                let is_delivered = matches!(written.state.phase, Phase::Delivered { .. });
+                self.delivered.insert(key, is_delivered);
+            }
+            _ => {}
+        }
+        NOTHING
+    }
+
+    fn end(&mut self, end: &End) -> Look {
+        if !end.is_drained {
+            return NOTHING;
+        }
+        let mut looked = 0;
+        let times = |key| self.effects.get(key).copied().unwrap_or(0);
+        for (key, is_applied) in &self.worked_off {
+            let (source, event) = key;
+            if times(key) != u32::from(*is_applied) {
+                let is = if *is_applied { "applied" } else { "given up or superseded" };
+                let times = times(key);
+                return Err(format!("{event} is {is} at {source}, and had its effect {times} times"));
             }
             looked += 1;
         }
-        for (key, phase) in &view.receiver.inbox {
-            let times = view.receiver.effects.get(key).copied().unwrap_or(0);
-            if times != u64::from(phase == "applied") {
-                let (source, event_id) = key;
+        for (key, _) in self.delivered.iter().filter(|(_, is_delivered)| **is_delivered) {
+            let (source, event) = key;
+            if times(key) != 1 && self.worked_off.get(key) != Some(&false) {
+                let times = times(key);
                 return Err(format!(
-                    "{event_id} from {source} is {phase} in the inbox, and had its effect {times} times"
+                    "{event} is delivered to {source}, and had its effect {times} times"
                 ));
             }
             looked += 1;

@@ -1,15 +1,37 @@
-//! I5: what is settled stays settled. No scenario replays deliveries yet, so there is no exception.
+//! I5: what is settled stays settled.
 
 use std::collections::BTreeMap;
 
-use hookproof_core::delivery::Phase;
+use hookproof_core::delivery::{DeadReason, Origin, Phase};
+use hookproof_core::time::Timestamp;
 
-use super::{Checker, Invariant, Look, View, count};
+use super::{Checker, Invariant, Look, NOTHING, RIGHT};
+use crate::fact::{Fact, Route, Written};
 
 /// I5.
 #[derive(Default)]
 pub(super) struct Terminal {
-    settled: BTreeMap<String, Phase>,
+    routes: BTreeMap<Route, Known>,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    phase: Phase,
+    /// What the delivery was before the replay that is under way.
+    before_replay: Option<Phase>,
+}
+
+fn is_replay(phase: Phase) -> bool {
+    match phase {
+        Phase::Scheduled { origin, .. } | Phase::InFlight { origin, .. } => {
+            matches!(origin, Origin::Replay { .. })
+        }
+        Phase::Delivered { .. } | Phase::Dead { .. } | Phase::Cancelled { .. } => false,
+    }
+}
+
+fn is_settled(phase: Phase) -> bool {
+    matches!(phase, Phase::Delivered { .. } | Phase::Dead { .. } | Phase::Cancelled { .. })
 }
 
 impl Checker for Terminal {
@@ -17,19 +39,58 @@ impl Checker for Terminal {
         Invariant::Terminal
     }
 
-    fn look(&mut self, view: &View<'_>) -> Look {
-        for delivery in &view.sender.deliveries {
-            let before = self.settled.get(delivery.id.as_str());
-            match (before, delivery.phase) {
-                (Some(before), now) if *before != now => {
-                    return Err(format!("{} was {before:?} and became {now:?}", delivery.id));
-                }
-                (Some(_), _) | (None, Phase::Scheduled { .. } | Phase::InFlight { .. }) => {}
-                (None, settled) => {
-                    self.settled.insert(delivery.id.as_str().to_owned(), settled);
-                }
-            }
+    fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
+        let Fact::Written(written) = fact else { return NOTHING };
+        let phase = written.state.phase;
+        let before = self.routes.get(&written.route).copied();
+        let before_replay = match before {
+            Some(known) if is_replay(phase) => Some(known.before_replay.unwrap_or(known.phase)),
+            _ => None,
+        };
+        self.routes.insert(written.route, Known { phase, before_replay });
+        let Some(before) = before else { return NOTHING };
+        if written.is_asked {
+            return RIGHT;
         }
-        Ok(count(self.settled.len()))
+        match before.before_replay {
+            Some(settled) if !is_replay(phase) => after_replay(written, settled),
+            Some(_) => RIGHT,
+            None if is_settled(before.phase) && before.phase != phase => Err(format!(
+                "{} was {} and became {}",
+                written.route,
+                name(before.phase),
+                name(phase)
+            )),
+            None => RIGHT,
+        }
+    }
+}
+
+/// A replay that is over leaves a success, or what was there before.
+fn after_replay(written: &Written<'_>, before: Phase) -> Look {
+    let now = written.state.phase;
+    let is_right = match (now, before) {
+        (Phase::Delivered { .. }, _) => true,
+        (Phase::Dead { reason: DeadReason::Gone, .. }, Phase::Scheduled { .. }) => true,
+        (now, before) => now == before,
+    };
+    if is_right {
+        return RIGHT;
+    }
+    Err(format!(
+        "{} was {} before a replay, and is {} after it",
+        written.route,
+        name(before),
+        name(now)
+    ))
+}
+
+fn name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Scheduled { .. } => "scheduled",
+        Phase::InFlight { .. } => "in flight",
+        Phase::Delivered { .. } => "delivered",
+        Phase::Dead { .. } => "dead",
+        Phase::Cancelled { .. } => "cancelled",
     }
 }

@@ -21,64 +21,18 @@ use super::application::{Publish, Script};
 use super::host::{APPLICATION, RECEIVER, SENDER, Stage};
 use super::lives::{self, Receiver, Sender, address_policy};
 use super::observer::{ReceiverSnapshot, SenderSnapshot, Watch, open, read_receiver, read_sender};
-use crate::checkers::{Checkers, Invariant, View, Violation};
-use crate::choices::{Choices, Draw};
+use super::checkers::{Checkers, View};
+use crate::checkers::{Invariant, Violation};
+use crate::history::{EPOCH, History, Totals, epoch};
+use crate::choices::Choices;
 use crate::fault::{Fault, Faults};
-use crate::journal::{Counts, Journal, Line};
+use crate::journal::{Counts, Journal};
 use crate::log::Errors;
 use crate::scenario::Scenario;
 use crate::zoo::Mutant;
 
-/// When every history begins: 2026-01-01T00:00:00Z.
-const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 /// How long the world goes on after everything has drained: what the network still holds arrives.
 const LINGER: Millis = Millis::from_secs(5);
-
-/// One history and what was found in it.
-#[derive(Clone, Debug)]
-pub struct History {
-    /// The faults that were on.
-    pub faults: Faults,
-    /// The invariant that does not hold, if any; the history ends there.
-    pub violation: Option<Violation>,
-    /// How often what happened.
-    pub counts: Counts,
-    /// How much each checker looked at.
-    pub looks: BTreeMap<Invariant, u64>,
-    /// The trace.
-    pub lines: Vec<Line>,
-    /// The digest of the trace.
-    pub hash: String,
-    /// How much simulated time passed.
-    pub simulated: Millis,
-    /// Every choice that was made.
-    pub draws: Vec<Draw>,
-    /// What came of it.
-    pub totals: Totals,
-}
-
-/// What came of a history.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Totals {
-    /// Events whose publish was acknowledged.
-    pub accepted: u64,
-    /// Deliveries made of them.
-    pub deliveries: u64,
-    /// Deliveries that the receiver took.
-    pub delivered: u64,
-    /// Deliveries that were given up.
-    pub dead: u64,
-    /// Requests that the sender wrote.
-    pub requests: u64,
-    /// Effects at the receiver.
-    pub effects: u64,
-}
-
-/// When the events were published, by the simulated clock.
-#[must_use]
-pub fn epoch() -> Timestamp {
-    Timestamp::from_millis(i64::try_from(EPOCH.as_millis()).unwrap_or(i64::MAX))
-}
 
 /// Runs one history of `scenario`, which the choices determine to the last byte. With a mutant, that
 /// part of the world is wrong.

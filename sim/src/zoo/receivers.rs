@@ -138,7 +138,7 @@ impl<H: Host> InboxStore for WrongInbox<H> {
                 });
                 Ok(Recorded::New)
             }
-            ReceiverMutant::ApplyThenMark => self.inner.record(delivery).await,
+            _ => self.inner.record(delivery).await,
         }
     }
 

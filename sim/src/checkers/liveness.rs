@@ -1,0 +1,140 @@
+//! I13: everything ends where it belongs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hookproof_core::delivery::{DeadReason, Phase};
+use hookproof_core::time::Timestamp;
+
+use super::{Checker, Invariant, Look, NOTHING};
+use crate::fact::{End, EndpointNo, Fact, Route};
+
+/// I13.
+#[derive(Default)]
+pub(super) struct Liveness {
+    attempts_max: u32,
+    broken: BTreeSet<EndpointNo>,
+    /// Endpoints that were disabled or deleted, or whose policy says more than attempts.
+    touched: BTreeSet<EndpointNo>,
+    disabled: BTreeSet<EndpointNo>,
+    accepted: BTreeSet<u32>,
+    wanted: BTreeSet<u32>,
+    routes: BTreeMap<Route, State>,
+    waits_at_receiver: BTreeSet<Route>,
+}
+
+#[derive(Default)]
+struct State {
+    phase: Option<Phase>,
+    scheduled_attempts: u32,
+    notices_owed: u32,
+    notices: u32,
+}
+
+impl Checker for Liveness {
+    fn invariant(&self) -> Invariant {
+        Invariant::Liveness
+    }
+
+    fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
+        match fact {
+            Fact::Served { policy } => self.attempts_max = policy.schedule.attempts_max(),
+            Fact::Registered { endpoint, is_sound: false } => {
+                self.broken.insert(*endpoint);
+            }
+            Fact::Disabled { endpoint, has_cause } => {
+                self.touched.insert(*endpoint);
+                self.disabled.insert(*endpoint);
+                if !has_cause {
+                    return Err(format!("{endpoint} was disabled for no reason"));
+                }
+            }
+            Fact::Enabled { endpoint } => {
+                self.disabled.remove(endpoint);
+            }
+            Fact::Deleted { endpoint } => {
+                self.touched.insert(*endpoint);
+            }
+            Fact::Wanted { publish } => {
+                self.wanted.insert(publish.0);
+            }
+            Fact::Accepted { publish, .. } => {
+                self.accepted.insert(publish.0);
+            }
+            Fact::Written(written) => {
+                let state = self.routes.entry(written.route).or_default();
+                state.phase = Some(written.state.phase);
+                state.scheduled_attempts = written.state.scheduled_attempts;
+                state.notices_owed += u32::from(written.has_notice);
+            }
+            Fact::Noticed { route } => self.routes.entry(*route).or_default().notices += 1,
+            Fact::Recorded { source, event } => {
+                self.waits_at_receiver.insert(Route { event: *event, endpoint: *source });
+            }
+            Fact::WorkedOff { source, event, .. } | Fact::Forgotten { source, event } => {
+                self.waits_at_receiver.remove(&Route { event: *event, endpoint: *source });
+            }
+            _ => {}
+        }
+        NOTHING
+    }
+
+    fn end(&mut self, end: &End) -> Look {
+        if !end.is_drained {
+            return Err(self.what_is_left());
+        }
+        let mut looked = 1;
+        for (route, state) in &self.routes {
+            if state.notices != state.notices_owed {
+                return Err(format!(
+                    "{route} owes its owner {} notices, and {} arrived",
+                    state.notices_owed, state.notices
+                ));
+            }
+            let is_broken =
+                self.broken.contains(&route.endpoint) && !self.touched.contains(&route.endpoint);
+            if let Some(Phase::Dead { reason: DeadReason::Exhausted, .. }) =
+                state.phase.filter(|_| is_broken)
+                && state.scheduled_attempts != self.attempts_max
+            {
+                return Err(format!(
+                    "{route} ended after {} attempts, and should after {}",
+                    state.scheduled_attempts, self.attempts_max
+                ));
+            }
+            looked += 1;
+        }
+        Ok(looked)
+    }
+}
+
+impl Liveness {
+    fn what_is_left(&self) -> String {
+        let is_open = |phase: &Option<Phase>| {
+            matches!(phase, Some(Phase::Scheduled { .. } | Phase::InFlight { .. }))
+        };
+        let mut left = Vec::new();
+        let publishes = self.wanted.difference(&self.accepted).count();
+        if publishes > 0 {
+            left.push(format!("{publishes} publishes are not accepted"));
+        }
+        let open: Vec<_> = self
+            .routes
+            .iter()
+            .filter(|(route, state)| {
+                is_open(&state.phase) && !self.disabled.contains(&route.endpoint)
+            })
+            .map(|(route, _)| route)
+            .collect();
+        if let Some(first) = open.first() {
+            left.push(format!("{} deliveries are open, first {first}", open.len()));
+        }
+        if let Some(first) = self.waits_at_receiver.first() {
+            let count = self.waits_at_receiver.len();
+            left.push(format!("{count} received events are not worked off, first {first}"));
+        }
+        if left.is_empty() {
+            left.push("something is still under way".to_owned());
+        }
+        format!("the bound is over: {}", left.join("; "))
+    }
+}

@@ -1,0 +1,63 @@
+//! The model world: a discrete-event simulation of senders, receivers and what lies between them.
+//!
+//! The machines are those of the core; the stores, the network and the processes around them are
+//! modelled, so that a history of days takes less than a millisecond. What drives the machines here is
+//! not the code of the real drivers: that is what the wire world is for.
+
+mod application;
+mod asked;
+mod downstream;
+mod endpoint;
+mod hosts;
+mod inbox;
+mod network;
+mod owner;
+mod queue;
+mod receiver;
+mod record;
+mod sender;
+mod setup;
+mod store;
+mod world;
+
+use hookproof_core::time::Timestamp;
+
+use crate::choices::Choices;
+use crate::fault::Faults;
+use crate::history::History;
+use crate::scenario::Scenario;
+use crate::zoo::Mutant;
+
+/// Later than anything.
+pub(crate) const FOREVER: Timestamp = Timestamp::from_millis(i64::MAX / 4);
+
+/// How a history is run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Whether the trace is kept, line by line.
+    pub is_traced: bool,
+    /// The one crash of the history, by the number of crash points passed before it, from 1.
+    pub crash_at: Option<u64>,
+    /// These faults instead of some of the scenario's.
+    pub faults: Option<Faults>,
+    /// Whether the network's faults meet the application's publishes, too.
+    pub troubles_application: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { is_traced: false, crash_at: None, faults: None, troubles_application: true }
+    }
+}
+
+/// Runs one history of `scenario`, which the choices determine. With a mutant, that part of the
+/// world is wrong.
+#[must_use]
+pub fn run(
+    scenario: &Scenario,
+    choices: &Choices,
+    mutant: Option<Mutant>,
+    options: Options,
+) -> History {
+    world::World::new(scenario, choices, mutant, options).run()
+}

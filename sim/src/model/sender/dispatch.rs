@@ -1,0 +1,463 @@
+//! What is due becomes attempts: gates are asked first, then rows are claimed.
+
+use hookproof_core::classify::Signal;
+use hookproof_core::delivery::{Ctx, Input, Phase};
+use hookproof_core::gate::{Admission, Breaker, DeferReason, Gate, Permit};
+use hookproof_core::outcome::{Failure, Outcome};
+use hookproof_core::time::{Millis, Timestamp};
+use hookproof_runtime::crash_point::CrashPoint;
+
+use super::{Attempt, Claim, STORE_PAUSE, Step};
+use crate::fact::{EndpointNo, Fact};
+use crate::model::hosts::Process;
+use crate::model::world::{self, World};
+use crate::sometimes::Sometimes;
+use crate::zoo::SenderMutant;
+
+/// One place in so many is kept for endpoints that have no attempt under way.
+const KEPT_PART: usize = 8;
+
+impl World<'_> {
+    /// Settles what is over, claims what is due and admitted, and plans the next pass.
+    pub(super) fn pass(&mut self, process: Process) {
+        if self.sender(process).next_pass.is_none_or(|next| next > self.now) {
+            // Another pass came sooner and planned its own successor.
+            return;
+        }
+        self.sender(process).next_pass = None;
+        self.may_pause(process);
+        if self.hosts.get(process).paused_until.is_some() {
+            self.pass_at(process, self.now);
+            return;
+        }
+        if self.senders.len() > 1 {
+            self.claim_shards(process);
+        }
+        if self.is_sender(SenderMutant::WatermarkScan) {
+            self.fan_out_above_watermark(process);
+        }
+        let local = self.local(process);
+        self.settle_expired(process, local);
+        let mut claims = Vec::new();
+        let mut wake: Option<Timestamp> = None;
+        let mut endpoints = self.due_endpoints(process, local);
+        endpoints.sort_by_key(|endpoint| self.under_way(process, *endpoint));
+        let mut to_share = endpoints.len();
+        for endpoint in endpoints {
+            let share = self.share(process, endpoint, claims.len(), to_share);
+            to_share -= 1;
+            let next = self.want(process, endpoint, local, share, &mut claims);
+            wake = wake.into_iter().chain(next).min();
+        }
+        if !claims.is_empty() && !self.passes(process, CrashPoint::StoreExecuted) {
+            let span = match self.is_sender(SenderMutant::SendBeforeClaim) {
+                true => Millis::ZERO,
+                false => self.commit_span(process),
+            };
+            self.after(span, process, world::Step::Sender(Step::ClaimsCommit(claims)));
+        }
+        self.plan_next_pass(process, local, wake);
+    }
+
+    fn plan_next_pass(&mut self, process: Process, local: Timestamp, wake: Option<Timestamp>) {
+        if !self.hosts.get(process).is_up {
+            return;
+        }
+        let mut wake = wake;
+        let mine: Vec<EndpointNo> =
+            self.store.endpoint_numbers().filter(|e| self.owns(process, *e)).collect();
+        for endpoint in &mine {
+            let due = self.store.due(*endpoint);
+            let row = self.store.endpoint(*endpoint);
+            let next = due.range((local.plus(Millis::new(1)), 0)..).next();
+            if let Some((at, _)) = next.filter(|_| row.is_enabled) {
+                wake = wake.into_iter().chain([*at]).min();
+            }
+        }
+        if !self.is_sender(SenderMutant::InFlightIgnored) {
+            let next_lease = self.store.leased().first().map(|(at, _)| at.plus(Millis::new(1)));
+            wake = wake.into_iter().chain(next_lease).min();
+        }
+        let mut at = wake.map(|wake| self.true_time(process, wake.max(local.plus(Millis::new(1)))));
+        if self.senders.len() > 1 && !self.store.is_settled() {
+            // Leases are renewed in time, and those of others are taken when they end.
+            let renew = self.now.plus(Millis::new(self.scenario.shard_lease.get() / 3));
+            at = at.into_iter().chain([renew]).min();
+        }
+        if let Some(at) = at {
+            self.pass_at(process, at);
+        }
+    }
+
+    fn settle_expired(&mut self, process: Process, local: Timestamp) {
+        if self.is_sender(SenderMutant::InFlightIgnored) {
+            return;
+        }
+        let expired: Vec<usize> = self
+            .store
+            .leased()
+            .iter()
+            .take_while(|(until, _)| *until <= local)
+            .map(|(_, row)| *row)
+            .filter(|row| self.owns(process, self.store.rows[*row].route.endpoint))
+            .collect();
+        for row in expired {
+            self.settle(process, row, Input::LeaseExpired);
+        }
+    }
+
+    /// The endpoints of this process that take attempts and have something due.
+    fn due_endpoints(&self, process: Process, local: Timestamp) -> Vec<EndpointNo> {
+        self.store
+            .endpoint_numbers()
+            .filter(|endpoint| {
+                let first = self.store.due(*endpoint).first();
+                first.is_some_and(|(due, _)| *due <= local)
+                    && self.store.endpoint(*endpoint).is_enabled
+                    && self.owns(process, *endpoint)
+            })
+            .collect()
+    }
+
+    fn under_way(&self, process: Process, endpoint: EndpointNo) -> usize {
+        let attempts = &self.senders[process.number()].attempts;
+        attempts.values().filter(|attempt| attempt.route.endpoint == endpoint).count()
+    }
+
+    /// An equal part of the places that are left, and some are kept for endpoints that hold none.
+    fn share(&mut self, process: Process, endpoint: EndpointNo, wanted: usize, to_share: usize) -> usize {
+        let places = usize::try_from(self.scenario.places).unwrap_or(usize::MAX);
+        let taken = self.senders[process.number()].attempts.len() + wanted;
+        let left = places.saturating_sub(taken);
+        if self.is_sender(SenderMutant::FirstComeFirstServed) {
+            return left;
+        }
+        let is_served = self.under_way(process, endpoint) > 0;
+        let kept = if is_served { places / KEPT_PART } else { 0 };
+        let left = left.saturating_sub(kept);
+        if left < self.store.due(endpoint).len() {
+            self.sometimes(Sometimes::PlacesShort);
+        }
+        (left / to_share.max(1)).max(1).min(left)
+    }
+
+    fn with_gate<T>(
+        &mut self,
+        process: Process,
+        endpoint: EndpointNo,
+        use_gate: impl FnOnce(&mut Gate) -> T,
+    ) -> T {
+        let stored = &self.store.endpoints[usize::try_from(endpoint.0).unwrap_or(0)].breaker;
+        let gates = &mut self.senders[process.number()].gates;
+        use_gate(gates.entry(endpoint).or_insert_with(|| Gate::restored(stored.clone())))
+    }
+
+    /// Adds the claims that one endpoint's gate admits; tells when to look at it again.
+    fn want(
+        &mut self,
+        process: Process,
+        endpoint: EndpointNo,
+        local: Timestamp,
+        share: usize,
+        claims: &mut Vec<Claim>,
+    ) -> Option<Timestamp> {
+        if self.senders[process.number()].flaw.stuck.contains(&endpoint) {
+            return None;
+        }
+        let policy = self.understood.clone();
+        let room = self.with_gate(process, endpoint, |gate| gate.room(&policy.gate, local));
+        let room = match room {
+            Ok(room) => usize::try_from(room).unwrap_or(usize::MAX).min(share),
+            Err((until, why)) => {
+                return self.deferred(process, endpoint, local, until, why, claims);
+            }
+        };
+        let rows: Vec<usize> = self
+            .store
+            .due(endpoint)
+            .iter()
+            .take_while(|(due, _)| *due <= local)
+            .map(|(_, row)| *row)
+            .filter(|row| !self.senders[process.number()].flaw.lost.contains(row))
+            .take(room)
+            .collect();
+        for row in rows {
+            if let Some(until) = self.want_row(process, endpoint, local, row, claims) {
+                return Some(until);
+            }
+        }
+        None
+    }
+
+    fn want_row(
+        &mut self,
+        process: Process,
+        endpoint: EndpointNo,
+        local: Timestamp,
+        row: usize,
+        claims: &mut Vec<Claim>,
+    ) -> Option<Timestamp> {
+        let policy = self.understood.clone();
+        let stored = self.store.rows[row].state.clone();
+        let ctx = Ctx { now: local, entropy: 0, policy: &policy };
+        let step = stored.handle(ctx, Input::Admitted).ok()?;
+        let epoch = self.store.endpoint(endpoint).shard.epoch;
+        if !matches!(step.next().phase, Phase::InFlight { .. }) {
+            // It became too old while it waited: there is nothing to send.
+            if let Ok(committed) = step.onto(&stored) {
+                self.write(process, row, &committed, None, false);
+            }
+            // There was room for another.
+            return Some(local);
+        }
+        let lease = policy.lease();
+        match self.with_gate(process, endpoint, |gate| gate.admit(&policy.gate, local, lease)) {
+            Admission::Go(permit) => {
+                self.admitted(endpoint, local, permit.expires);
+                claims.push(Claim { row, step, permit: Some(permit), epoch });
+                None
+            }
+            Admission::Defer { until, why } => {
+                self.note_deferred(process, endpoint, until, why);
+                Some(until)
+            }
+        }
+    }
+
+    fn admitted(
+        &mut self,
+        endpoint: EndpointNo,
+        local: Timestamp,
+        expires: Timestamp,
+    ) {
+        let epoch = self.store.endpoint(endpoint).shard.epoch;
+        let rule = &self.policy.gate;
+        self.record.fact(self.now, &Fact::Admitted { endpoint, local, expires, rule, epoch });
+    }
+
+    /// The gate is closed; some wrong senders go on all the same.
+    fn deferred(
+        &mut self,
+        process: Process,
+        endpoint: EndpointNo,
+        local: Timestamp,
+        until: Timestamp,
+        why: DeferReason,
+        claims: &mut Vec<Claim>,
+    ) -> Option<Timestamp> {
+        self.note_deferred(process, endpoint, until, why);
+        let first = self.store.due(endpoint).first().map(|(_, row)| *row);
+        match (self.wrong.sender, why, first) {
+            (Some(SenderMutant::TwoProbes), DeferReason::ProbeUnderWay, Some(row)) => {
+                let policy = self.understood.clone();
+                let ctx = Ctx { now: local, entropy: 0, policy: &policy };
+                if let Ok(step) = self.store.rows[row].state.handle(ctx, Input::Admitted) {
+                    self.admitted(endpoint, local, local.plus(policy.lease()));
+                    let epoch = self.store.endpoint(endpoint).shard.epoch;
+                    claims.push(Claim { row, step, permit: None, epoch });
+                }
+            }
+            (Some(SenderMutant::OpenBurnsAttempts), DeferReason::BreakerOpen, Some(row)) => {
+                self.burn(process, row, local);
+            }
+            _ => {}
+        }
+        Some(until)
+    }
+
+    /// S24: an attempt is used up without a request.
+    fn burn(&mut self, process: Process, row: usize, local: Timestamp) {
+        let policy = self.understood.clone();
+        let ctx = Ctx { now: local, entropy: 0, policy: &policy };
+        for input in [
+            Input::Admitted,
+            Input::Finished {
+                attempt: self.store.rows[row].state.attempts + 1,
+                outcome: Outcome::Failed { failure: Failure::ConnectRefused },
+            },
+        ] {
+            let stored = self.store.rows[row].state.clone();
+            if let Ok(committed) = stored.handle(ctx, input).and_then(|step| step.onto(&stored)) {
+                self.write(process, row, &committed, None, false);
+            }
+        }
+    }
+
+    fn note_deferred(
+        &mut self,
+        process: Process,
+        endpoint: EndpointNo,
+        until: Timestamp,
+        why: DeferReason,
+    ) {
+        let is_draining = self.policy.gate.drain.is_some();
+        self.sometimes(match why {
+            DeferReason::BreakerOpen | DeferReason::ProbeUnderWay => Sometimes::DeferredByBreaker,
+            DeferReason::Throttled => Sometimes::DeferredByThrottle,
+            DeferReason::ConcurrencyLimit => Sometimes::DeferredByConcurrency,
+            DeferReason::RateLimit if is_draining => Sometimes::DrainLimited,
+            DeferReason::RateLimit => Sometimes::DeferredByRate,
+        });
+        let until = self.true_time(process, until);
+        self.fact(&Fact::Deferred { endpoint, until });
+    }
+
+    /// Claims become true, those of them that still fit what is stored, and their attempts begin.
+    pub(super) fn claims_commit(&mut self, process: Process, claims: Vec<Claim>) {
+        let refused = self.refuses(process);
+        let mut begun = Vec::new();
+        for claim in claims {
+            let endpoint = self.store.rows[claim.row].route.endpoint;
+            let is_early = self.is_sender(SenderMutant::SendBeforeClaim);
+            let is_gone = !self.store.endpoint(endpoint).is_enabled;
+            if refused || is_gone || self.is_fenced_off(endpoint, claim.epoch) {
+                self.give_back(process, endpoint, claim.permit);
+                continue;
+            }
+            let stored = &self.store.rows[claim.row].state;
+            let next = claim.step.next().clone();
+            let is_guarded = !self.is_sender(SenderMutant::ClaimInAutocommit);
+            if is_guarded && claim.step.clone().onto(stored).is_err() {
+                self.give_back(process, endpoint, claim.permit);
+                continue;
+            }
+            if !is_early {
+                self.store.write(claim.row, next.clone());
+                self.tell_written(process, claim.row, None, None, false, false);
+            }
+            begun.push((claim.row, next, claim.permit, claim.epoch));
+        }
+        if refused {
+            self.fact(&Fact::Hindered { until: self.now.plus(STORE_PAUSE) });
+            self.pass_at(process, self.now.plus(STORE_PAUSE));
+        }
+        if self.passes(process, CrashPoint::StoreCommitted) {
+            return;
+        }
+        for (row, claimed, permit, epoch) in begun {
+            if !self.begin(process, row, claimed, permit, epoch) {
+                return;
+            }
+        }
+    }
+
+    fn give_back(&mut self, process: Process, endpoint: EndpointNo, permit: Option<Permit>) {
+        let Some(permit) = permit else { return };
+        let local = self.local(process);
+        let rule = self.understood.gate.clone();
+        let (is_probe, expires) = (permit.probe, permit.expires);
+        self.with_gate(process, endpoint, |gate| {
+            gate.record(&rule, local, permit, Signal::Neither);
+        });
+        self.fact(&Fact::Signalled { endpoint, is_success: None, is_probe, expires, local });
+    }
+
+    /// An attempt begins; `false` if the process ends here.
+    fn begin(
+        &mut self,
+        process: Process,
+        row: usize,
+        claimed: hookproof_core::delivery::Delivery,
+        permit: Option<Permit>,
+        epoch: u64,
+    ) -> bool {
+        let Phase::InFlight { attempt: number, started_at, lease_until, .. } = claimed.phase else {
+            return true;
+        };
+        let route = self.store.rows[row].route;
+        let deadline = self.true_time(process, started_at.plus(self.policy.total_timeout));
+        let id = self.store.new_attempt();
+        let fault = self.fault_of_attempt(route.endpoint);
+        self.sender(process).attempts.insert(
+            id,
+            Attempt {
+                row,
+                route,
+                number,
+                permit,
+                claimed,
+                epoch,
+                deadline,
+                lease_until,
+                fault,
+                is_sent: false,
+                asked: None,
+            },
+        );
+        if self.passes(process, CrashPoint::AttemptClaimed) {
+            return false;
+        }
+        self.at(deadline, process, world::Step::Sender(Step::TimesOut(id)));
+        self.after(Millis::ZERO, process, world::Step::Sender(Step::Dials(id)));
+        true
+    }
+
+    /// The breaker and the limits learn how an attempt ended.
+    pub(super) fn signal(
+        &mut self,
+        process: Process,
+        attempt: &mut Attempt,
+        outcome: Outcome,
+    ) -> bool {
+        let endpoint = attempt.route.endpoint;
+        let local = self.local(process);
+        let judgement = self.policy.classification.judge(&outcome);
+        // A gate that this process has got since then knows nothing of the permit.
+        let is_former = attempt.epoch != self.store.endpoint(endpoint).shard.epoch;
+        let Some(permit) = attempt.permit.take().filter(|_| !is_former) else {
+            return false;
+        };
+        let (is_probe, expires) = (permit.probe, permit.expires);
+        let mut rule = self.understood.gate.clone();
+        let mut signal = judgement.signal;
+        match self.wrong.sender {
+            Some(SenderMutant::ProbeNotReleased) if is_probe && signal != Signal::Success => {
+                self.sender(process).flaw.stuck.insert(endpoint);
+            }
+            Some(SenderMutant::PendingHidesStreak)
+                if signal == Signal::Failure && self.under_way(process, endpoint) > 1 =>
+            {
+                signal = Signal::Neither;
+            }
+            Some(SenderMutant::WindowFromFirstError) if signal == Signal::Failure => {
+                let is_full = self.fills_flawed_window(process, endpoint, local);
+                if let Some(breaker) = rule.breaker.as_mut().filter(|_| is_full) {
+                    breaker.failures_in_a_row = 1;
+                }
+            }
+            _ => {}
+        }
+        let (before, after, transition) = self.with_gate(process, endpoint, |gate| {
+            let before = gate.breaker();
+            if let Some(throttle) = judgement.throttle {
+                gate.throttle(&rule, local, throttle);
+            }
+            let transition = gate.record(&rule, local, permit, signal);
+            (before, gate.breaker(), transition)
+        });
+        self.note_breaker(before, after, is_probe, signal);
+        let is_success = match judgement.signal {
+            Signal::Success => Some(true),
+            Signal::Failure => Some(false),
+            Signal::Neither => None,
+        };
+        self.fact(&Fact::Signalled { endpoint, is_success, is_probe, expires, local });
+        matches!(transition, Some(hookproof_core::gate::Transition::Disabled { .. }))
+    }
+
+    fn note_breaker(&mut self, before: Breaker, after: Breaker, is_probe: bool, signal: Signal) {
+        match (before, after) {
+            (Breaker::Closed { .. }, Breaker::Open { .. }) => {
+                self.sometimes(Sometimes::BreakerOpened);
+            }
+            (Breaker::HalfOpen { .. }, Breaker::Open { .. }) => {
+                self.sometimes(Sometimes::ProbeFailed);
+            }
+            (Breaker::HalfOpen { .. }, Breaker::Closed { .. }) => {
+                self.sometimes(Sometimes::BreakerClosed);
+            }
+            _ if is_probe && signal == Signal::Neither => self.sometimes(Sometimes::ProbeNeither),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! The model world: what there is, and how one thing follows another.
+
+use std::sync::Arc;
+
+use hookproof_core::policy::Policy;
+use hookproof_core::time::{Millis, Timestamp};
+use hookproof_runtime::crash_point::CrashPoint;
+
+use super::application::Application;
+use super::endpoint::Endpoint;
+use super::hosts::{Hosts, Process};
+use super::inbox::Inbox;
+use super::network::{Reply, Request};
+use super::owner::Owner;
+use super::queue::Queue;
+use super::receiver::{self, Receiver};
+use super::record::Record;
+use super::sender::{self, Sender};
+use super::store::Store;
+use super::{Options, downstream::Downstream};
+use crate::choices::Choices;
+use crate::fact::{End, Fact, PublishNo};
+use crate::fault::{Fault, Faults};
+use crate::history::{History, epoch};
+use crate::scenario::{Operation, Scenario};
+use crate::sometimes::Sometimes;
+use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant, SenderMutant};
+
+/// Something that is planned to happen.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A step of a process, in that life of it.
+    Step(Process, u32, Step),
+    /// Something that is no process's doing.
+    Happens(Happening),
+}
+
+/// A step of a process.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Of a sender.
+    Sender(sender::Step),
+    /// Of a receiver.
+    Receiver(receiver::Step),
+}
+
+/// Something that no process does.
+#[derive(Debug)]
+pub(super) enum Happening {
+    /// The application publishes, for the first time or again.
+    Publish(PublishNo),
+    /// A process starts again.
+    Boots(Process),
+    /// A process that stood still goes on.
+    Wakes(Process),
+    /// A request arrives at the receiver.
+    Arrives(Box<Request>),
+    /// An answer arrives at the sender.
+    Answered(Reply),
+    /// A host's wall clock is set, by so many milliseconds.
+    ClockStep(Process, i64),
+    /// Somebody does something.
+    Operation(Operation),
+    /// The receiver behind an endpoint changes to its new secret.
+    ChangesOver(u32),
+    /// The sender drops an endpoint's old secret.
+    DropsOld(u32),
+    /// An endpoint that was disabled is enabled.
+    Enables(u32),
+    /// The first phase ends: from now on nothing goes wrong.
+    FaultsEnd,
+}
+
+/// Which behaviour is wrong, if any.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wrong {
+    pub(super) sender: Option<SenderMutant>,
+    pub(super) receiver: Option<ReceiverMutant>,
+    pub(super) harness: Option<HarnessMutant>,
+}
+
+impl Wrong {
+    fn of(mutant: Option<Mutant>) -> Self {
+        match mutant {
+            None => Self::default(),
+            Some(Mutant::Sender(mutant)) => Self { sender: Some(mutant), ..Self::default() },
+            Some(Mutant::Receiver(mutant)) => Self { receiver: Some(mutant), ..Self::default() },
+            Some(Mutant::Harness(mutant)) => Self { harness: Some(mutant), ..Self::default() },
+        }
+    }
+}
+
+/// One history while it happens.
+pub(super) struct World<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) options: Options,
+    pub(super) wrong: Wrong,
+    pub(super) choices: Choices,
+    pub(super) now: Timestamp,
+    pub(super) queue: Queue<Event>,
+    pub(super) record: Record,
+    /// The policy as the owner wants it; what a wrong sender makes of it is its own affair.
+    pub(super) policy: Arc<Policy>,
+    /// The policy as the sender understands it.
+    pub(super) understood: Arc<Policy>,
+    pub(super) faults: Faults,
+    pub(super) faults_on: bool,
+    /// Times in which the network between sender and receiver is cut.
+    pub(super) partitions: Vec<(Timestamp, Timestamp)>,
+    /// Times in which a store refuses every write: the sender's, the receiver's.
+    pub(super) full: [Option<(Timestamp, Timestamp)>; 2],
+    pub(super) hosts: Hosts,
+    pub(super) endpoints: Vec<Endpoint>,
+    pub(super) application: Application,
+    pub(super) store: Store,
+    pub(super) senders: Vec<Sender>,
+    pub(super) inbox: Inbox,
+    pub(super) receivers: Vec<Receiver>,
+    pub(super) downstream: Downstream,
+    pub(super) owner: Owner,
+    /// Which crash was chosen by its number has happened.
+    pub(super) has_crashed: bool,
+    /// Requests that have arrived, by which overtaking is seen.
+    pub(super) arrivals: u64,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(
+        scenario: &'a Scenario,
+        choices: &Choices,
+        mutant: Option<Mutant>,
+        options: Options,
+    ) -> Self {
+        let wrong = Wrong::of(mutant);
+        let faults = match &options.faults {
+            Some(faults) => faults.clone(),
+            None => Faults::swarm(choices, &scenario.faults),
+        };
+        let record =
+            Record::new(choices.clone(), scenario.bounds(), wrong.harness, options.is_traced);
+        let policy = Arc::new(scenario.policy(choices));
+        let mut world = Self {
+            scenario,
+            wrong,
+            choices: choices.clone(),
+            now: epoch(),
+            queue: Queue::default(),
+            record,
+            understood: policy.clone(),
+            policy,
+            faults,
+            faults_on: true,
+            partitions: Vec::new(),
+            full: [None, None],
+            hosts: Hosts::default(),
+            endpoints: Vec::new(),
+            application: Application::default(),
+            store: Store::default(),
+            senders: Vec::new(),
+            inbox: Inbox::default(),
+            receivers: Vec::new(),
+            downstream: Downstream::default(),
+            owner: Owner::default(),
+            has_crashed: false,
+            arrivals: 0,
+            options,
+        };
+        world.set_up();
+        world
+    }
+
+    /// Lets everything happen, in its order, until it is over.
+    pub(super) fn run(mut self) -> History {
+        let limit = epoch().plus(self.scenario.safety).plus(self.scenario.liveness_bound);
+        let mut is_drained = false;
+        while self.record.violation.is_none() {
+            let Some((at, event)) = self.queue.next() else {
+                is_drained = self.is_drained();
+                break;
+            };
+            if at > limit {
+                break;
+            }
+            self.now = at;
+            match event {
+                Event::Happens(happening) => self.happen(happening),
+                Event::Step(process, life, step) => self.step(process, life, step),
+            }
+            if !self.faults_on && self.is_drained() {
+                is_drained = true;
+                break;
+            }
+        }
+        self.end(is_drained)
+    }
+
+    fn end(mut self, is_drained: bool) -> History {
+        self.record.end(self.now, &End { is_drained });
+        if let Some(violation) = self.record.violation.clone() {
+            self.record.line(violation.at, "checker", || {
+                format!("VIOLATION {}: {}", violation.invariant, violation.what)
+            });
+        }
+        let (deliveries, delivered, dead) = self.store.totals();
+        let totals = crate::history::Totals { deliveries, delivered, dead, ..self.record.totals };
+        self.record.counts.sometimes = std::mem::take(&mut self.record.sometimes);
+        History {
+            faults: self.faults,
+            violation: self.record.violation.clone(),
+            looks: self.record.checkers.looks(),
+            lines: self.record.take_lines(),
+            hash: format!("{:016x}", self.choices.digest()),
+            simulated: self.now.since(epoch()),
+            draws: self.choices.draws(),
+            counts: self.record.counts,
+            totals,
+        }
+    }
+
+    fn step(&mut self, process: Process, life: u32, step: Step) {
+        let host = self.hosts.get(process);
+        if host.life != life || !host.is_up {
+            return;
+        }
+        if let Some(until) = host.paused_until.filter(|until| *until > self.now) {
+            self.queue.plan(until, Event::Step(process, life, step));
+            return;
+        }
+        match step {
+            Step::Sender(step) => self.sender_step(process.number(), step),
+            Step::Receiver(step) => self.receiver_step(process.number(), step),
+        }
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Publish(publish) => self.publish(publish),
+            Happening::Boots(process) => self.boot(process),
+            Happening::Wakes(process) => self.wake(process),
+            Happening::Arrives(request) => self.arrive(*request),
+            Happening::Answered(reply) => self.answered(reply),
+            Happening::ClockStep(process, by) => self.step_clock(process, by),
+            Happening::Operation(operation) => self.operate(operation),
+            Happening::ChangesOver(endpoint) => self.change_over(endpoint),
+            Happening::DropsOld(endpoint) => self.drop_old_secret(endpoint),
+            Happening::Enables(endpoint) => self.enable(endpoint),
+            Happening::FaultsEnd => self.end_faults(),
+        }
+    }
+
+    fn end_faults(&mut self) {
+        self.faults_on = false;
+        self.record.line(self.now, "plan", || "faults end".to_owned());
+    }
+
+    /// Whether nothing is left to do.
+    fn is_drained(&self) -> bool {
+        self.application.is_done()
+            && self.store.is_settled()
+            && self.inbox.is_settled()
+            && self.owner.is_told(&self.store)
+            && self.hosts.are_up()
+    }
+
+    /// Plans a step of a process, in its present life.
+    pub(super) fn after(&mut self, span: Millis, process: Process, step: Step) {
+        self.at(self.now.plus(span), process, step);
+    }
+
+    pub(super) fn at(&mut self, at: Timestamp, process: Process, step: Step) {
+        let life = self.hosts.get(process).life;
+        self.queue.plan(at.max(self.now), Event::Step(process, life, step));
+    }
+
+    pub(super) fn happens(&mut self, at: Timestamp, happening: Happening) {
+        self.queue.plan(at.max(self.now), Event::Happens(happening));
+    }
+
+    pub(super) fn fact(&mut self, fact: &Fact<'_>) {
+        self.record.fact(self.now, fact);
+    }
+
+    pub(super) fn sometimes(&mut self, what: Sometimes) {
+        self.record.sometimes(what);
+    }
+
+    pub(super) fn is_sender(&self, mutant: SenderMutant) -> bool {
+        self.wrong.sender == Some(mutant)
+    }
+
+    pub(super) fn is_receiver(&self, mutant: ReceiverMutant) -> bool {
+        self.wrong.receiver == Some(mutant)
+    }
+
+    /// Whether a fault strikes, here and now.
+    pub(super) fn strikes(&mut self, who: (&'static str, u32), fault: Fault) -> bool {
+        if !self.faults_on {
+            return false;
+        }
+        let per_mille = self.faults.per_mille(fault);
+        if per_mille == 0 || !self.choices.chance(who, fault.as_str(), per_mille) {
+            return false;
+        }
+        self.record.chose(fault);
+        true
+    }
+
+    /// A wait within bounds.
+    pub(super) fn span(
+        &self,
+        who: (&'static str, u32),
+        what: &'static str,
+        (lowest, highest): (Millis, Millis),
+    ) -> Millis {
+        Millis::new(self.choices.between(who, what, lowest.get(), highest.get()))
+    }
+
+    /// How long a commit takes.
+    pub(super) fn commit_span(&mut self, process: Process) -> Millis {
+        let span = self.span(process.who(), "commit", self.scenario.commit);
+        if !self.strikes(process.who(), Fault::SlowCommit) {
+            return span;
+        }
+        self.record.fired(Fault::SlowCommit);
+        span.plus(Millis::new(self.choices.between(process.who(), "slow by", 1, 10) * 100))
+    }
+
+    /// Whether a store refuses a write of this process now.
+    pub(super) fn refuses(&mut self, process: Process) -> bool {
+        let side = usize::from(matches!(process, Process::Receiver(_)));
+        let is_full = self.full[side].is_some_and(|(from, to)| from <= self.now && self.now < to);
+        let is_full = is_full && self.faults_on;
+        if is_full {
+            self.record.fired(Fault::StoreFull);
+        }
+        let is_busy = !is_full && self.strikes(process.who(), Fault::StoreBusy);
+        if is_busy {
+            self.record.fired(Fault::StoreBusy);
+        }
+        if is_full || is_busy {
+            self.sometimes(Sometimes::StoreRefused);
+        }
+        is_full || is_busy
+    }
+
+    /// Passes a crash point; `true` if the process has ended there.
+    pub(super) fn passes(&mut self, process: Process, point: CrashPoint) -> bool {
+        let number = self.record.passed(point);
+        let is_chosen = match self.options.crash_at {
+            Some(chosen) => !self.has_crashed && chosen == number,
+            None => self.is_struck_at(process, point),
+        };
+        if !is_chosen {
+            return false;
+        }
+        self.has_crashed = true;
+        let fault = process.crash_fault();
+        if self.options.crash_at.is_some() {
+            self.record.chose(fault);
+        }
+        if self.wrong.harness == Some(HarnessMutant::CrashesNothing) {
+            // A broken harness: it says that it crashed the process, and goes on.
+            return false;
+        }
+        self.record.crashed(point);
+        self.record.line(self.now, process.name(), || format!("CRASH at {point}"));
+        self.crash(process);
+        true
+    }
+
+    fn is_struck_at(&mut self, process: Process, point: CrashPoint) -> bool {
+        let fault = process.crash_fault();
+        let per_mille = self.faults.per_mille(fault);
+        if !self.faults_on || per_mille == 0 {
+            return false;
+        }
+        if self.hosts.get(process).crashes >= self.scenario.crashes_max {
+            return false;
+        }
+        let per_mille = (per_mille * frequency(point) / 4).clamp(1, 1000);
+        if !self.choices.chance(process.who(), point.as_str(), per_mille) {
+            return false;
+        }
+        self.record.chose(fault);
+        true
+    }
+
+    /// How much is planned, by which an operation finds what it is about.
+    pub(super) fn number(&self, who: (&'static str, u32), what: &'static str, below: usize) -> usize {
+        let below = u64::try_from(below).unwrap_or(u64::MAX);
+        usize::try_from(self.choices.draw(who, what, below)).unwrap_or(0)
+    }
+}
+
+/// How often a crash strikes at a point compared with others, in quarters: points that are passed
+/// all the time would otherwise take every crash, and those that are rarely passed none.
+fn frequency(point: CrashPoint) -> u64 {
+    match point {
+        CrashPoint::StoreExecuted | CrashPoint::StoreCommitted => 1,
+        CrashPoint::NoticeSent => 32,
+        _ => 4,
+    }
+}
+
