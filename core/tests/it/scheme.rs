@@ -1,5 +1,6 @@
 //! Schemes of the field: against published vectors, other implementations, and by hand.
 
+mod challenge;
 mod diagnosis;
 mod laws;
 mod oracles;
@@ -253,6 +254,24 @@ fn a_repeated_header_and_a_repeated_time_are_refused() {
     let headers = [("Stripe-Signature", "t=1,t=2,v1=00")];
     let fault = repeated(Role::Timestamp, "`t=` in `Stripe-Signature`");
     check("stripe", "k", "", &headers, b"", fault);
+}
+
+#[test]
+fn twilios_idempotency_token_is_its_id_which_a_retry_keeps_and_nobody_signs() {
+    let twilio = scheme("twilio");
+    let keys = [key(&twilio, "12345")];
+    let sent = |id: &str, at: Timestamp| {
+        let message = Message { id, at, method: "POST", url: URL, body: b"Digits=1234" };
+        twilio.sign(&keys, &message).unwrap().headers
+    };
+    let first = sent("token-1", NOW);
+    assert_eq!(first[0], ("I-Twilio-Idempotency-Token".to_owned(), "token-1".to_owned()));
+    assert_eq!(sent("token-1", NOW.plus(Millis::from_minutes(1))), first, "a retry is the same");
+    let other = sent("token-2", NOW);
+    assert_eq!(other[1], first[1], "another token fits the same signature");
+    assert_eq!(sent("", NOW), [first[1].clone()], "and it may be absent");
+    let warnings = twilio.warnings().join("; ");
+    assert!(warnings.contains("the id is not signed"), "{warnings}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Requests and signatures that vendors publish, in their documentation or in the tests of their own
-//! libraries. Mailgun and Zendesk publish none: of theirs, other implementations are asked.
+//! libraries; for Dropbox, which publishes none, in those of another one. Mailgun and Zendesk publish
+//! none either: of theirs, other implementations are asked.
 
 use hookproof_core::scheme::{Fault, Message, SignError};
 use hookproof_core::time::Timestamp;
@@ -202,4 +203,14 @@ fn the_published_vector_of_adyen_verifies_with_each_of_its_line_breaks() {
     check("adyen", secret, "", &headers, body.as_bytes(), None);
     let ended = format!("{body}\n");
     check("adyen", secret, "", &headers, ended.as_bytes(), Fault::Mismatch);
+}
+
+#[test]
+fn the_vector_of_another_implementation_of_dropbox_verifies() {
+    // The npm package hapi-dropbox-webhooks 1.1.0, test/index.js.
+    let signature = "0a8c16b085420b960dc78664279fe09e936a2a01b1f91064869d9e77dfd64529";
+    let headers = [("X-Dropbox-Signature", signature)];
+    let body = br#"{"delta": {"users": [12345]}}"#;
+    check("dropbox", "the_secret", "", &headers, body, None);
+    check("dropbox", "another_secret", "", &headers, body, Fault::Mismatch);
 }
