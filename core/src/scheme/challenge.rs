@@ -101,7 +101,7 @@ impl Scheme {
         let mut mac = Mac::new(self.algorithm, key);
         mac.update(token.as_bytes());
         let mac = hex(&mac.digest());
-        let body = format!(r#"{{"plainToken":"{token}","encryptedToken":"{mac}"}}"#);
+        let body = format!(r#"{{"plainToken": "{token}", "encryptedToken": "{mac}"}}"#);
         Ok(Some(Answer { content_type: "application/json", body }))
     }
 }
