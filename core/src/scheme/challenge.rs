@@ -57,8 +57,8 @@ impl fmt::Display for ChallengeError {
         match self {
             Self::Token => write!(
                 f,
-                "the challenge is not answered: its token is not 1 to {TOKEN_MAX} characters of \
-                 A–Z a–z 0–9 + / - _ ="
+                "the challenge is not answered: its token is empty, longer than {TOKEN_MAX} \
+                 characters, or holds others than letters, digits and + / - _ ="
             ),
             Self::Key => f.write_str("the challenge is answered with the secret that signs"),
         }

@@ -3,6 +3,7 @@
 mod challenge;
 mod diagnosis;
 mod laws;
+mod mistakes;
 mod oracles;
 mod published;
 mod vectors;
