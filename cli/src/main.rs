@@ -17,7 +17,7 @@ use args::Cli;
 use output::Output;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| output::refuse(&error));
     let mut output = Output::stdout();
     let ended = cli.command.run(&mut output).and_then(|ending| {
         output.flush()?;

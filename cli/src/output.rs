@@ -17,6 +17,9 @@ use crate::failure::Failure;
 /// The widest line that is printed, in characters.
 pub(crate) const WIDTH_MAX: usize = 100;
 
+/// What stands before what went wrong.
+const ERROR: &str = "error:";
+
 /// What stands before advice.
 const HELP: &str = "help:";
 
@@ -134,14 +137,49 @@ pub(crate) fn write_failure(failure: &Failure) -> io::Result<()> {
     let Some(message) = failure.message() else { return Ok(()) };
     let mut stderr = io::stderr().lock();
     let paint = Paint::of(&stderr);
-    writeln!(stderr, "{} {}", paint.bad("error:"), message.error)?;
+    writeln!(stderr, "{} {}", paint.bad(ERROR), under(ERROR, &message.error))?;
     if let Some(help) = message.help {
-        let width = WIDTH_MAX - HELP.len() - 1;
-        let lines: Vec<_> = help.lines().flat_map(|line| wrapped(line, width)).collect();
-        let indent = " ".repeat(HELP.len() + 1);
-        writeln!(stderr, "{} {}", paint.hint(HELP), lines.join(&format!("\n{indent}")))?;
+        writeln!(stderr, "{} {}", paint.hint(HELP), under(HELP, &help))?;
     }
     stderr.flush()
+}
+
+/// Says what is wrong with the command line, or prints what was asked for, and ends the process.
+pub(crate) fn refuse(error: &clap::Error) -> ! {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let text = error.render();
+    let is_painted = Paint::of_stderr().is_on();
+    let text = if is_painted { text.ansi().to_string() } else { text.to_string() };
+    for line in text.lines() {
+        let spaces = line.len() - line.trim_start().len();
+        let indent = if spaces == 0 { ERROR.len() + 1 } else { spaces };
+        let pieces = wrapped_if_wide(line.trim_start(), WIDTH_MAX - spaces, WIDTH_MAX - indent);
+        say(format!("{}{}", " ".repeat(spaces), pieces.join(&format!("\n{}", " ".repeat(indent)))));
+    }
+    std::process::exit(error.exit_code())
+}
+
+/// A text behind a label, whose further lines begin where the first one does.
+fn under(label: &str, text: &str) -> String {
+    let indent = label.len() + 1;
+    let width = WIDTH_MAX - indent;
+    let lines: Vec<_> = text.lines().flat_map(|line| wrapped_if_wide(line, width, width)).collect();
+    lines.join(&format!("\n{}", " ".repeat(indent)))
+}
+
+/// A line as it is, if it fits into `width`; else in pieces of at most `narrower`.
+fn wrapped_if_wide(line: &str, width: usize, narrower: usize) -> Vec<String> {
+    if shown_width(line) <= width { vec![line.to_owned()] } else { wrapped(line, narrower) }
+}
+
+/// The characters that a terminal shows: all but the escape sequences of emphasis.
+fn shown_width(text: &str) -> usize {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().map_or(0, |part| part.chars().count());
+    let rest = parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count()));
+    first + rest.sum::<usize>()
 }
 
 /// The text in pieces of at most `width` characters, broken at spaces; a longer word is a piece of
@@ -150,7 +188,7 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();
     for word in text.split_whitespace() {
-        let wider = piece.chars().count() + 1 + word.chars().count();
+        let wider = shown_width(&piece) + 1 + shown_width(word);
         if !piece.is_empty() && wider > width {
             pieces.push(std::mem::take(&mut piece));
         }
@@ -166,6 +204,16 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn emphasis_takes_no_room() {
+        assert_eq!(shown_width("\u{1b}[1m\u{1b}[31merror:\u{1b}[0m für"), 10);
+        assert_eq!(wrapped("\u{1b}[1mone\u{1b}[0m two", 7), ["\u{1b}[1mone\u{1b}[0m two"]);
+        assert_eq!(under("a:", "one  two"), "one  two", "what fits stays as it is");
+        let long = under(HELP, &"word ".repeat(30));
+        assert_eq!(long.lines().count(), 2, "{long}");
+        assert!(long.lines().nth(1).unwrap().starts_with("      word"), "{long}");
+    }
 
     #[test]
     fn text_breaks_at_spaces_and_never_within_a_word() {

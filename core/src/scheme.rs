@@ -9,6 +9,7 @@
 //! canonical, the body is raw bytes, and of a list of signatures one good one is enough.
 
 mod calendar;
+mod challenge;
 mod diagnose;
 mod key;
 pub mod known;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Millis;
 
+pub use challenge::{Answer, Challenge, ChallengeError};
 pub use diagnose::{Diagnosis, Mistake, diagnose};
 pub use key::{Key, KeyError, KeyForm, KeyReading};
 pub use request::Request;
@@ -69,6 +71,9 @@ pub struct Scheme {
     /// Whether a URL counts with and without its port.
     #[serde(default, skip_serializing_if = "is_false")]
     pub any_port: bool,
+    /// How an endpoint is asked whether it wants the events, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub challenge: Option<Challenge>,
     /// What a user of this scheme should know beyond what [`Scheme::warnings`] finds by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
@@ -260,6 +265,10 @@ impl Scheme {
                     "`signed` has {{{field}}}, but `{field}` says nowhere where"
                 ));
             }
+        }
+        let asked = |challenge| challenge::problem_of(challenge, self.algorithm, &self.signed);
+        if let Some(problem) = self.challenge.and_then(asked) {
+            return wrong(format!("`challenge` {problem}"));
         }
         if self.tolerance.is_some() && !self.protects_timestamp() {
             return wrong(

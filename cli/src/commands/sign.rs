@@ -10,8 +10,11 @@ use serde::Serialize;
 use super::signing::{SchemeArgs, instant_or_now, print_list, read};
 use crate::args::{Format, Instant, instant};
 use crate::failure::{EXIT_CODES, Ending, Failure};
-use crate::output::Output;
-use crate::output::table::Table;
+use crate::output::table::{Table, chunks};
+use crate::output::{Output, WIDTH_MAX};
+
+/// The longest piece of a word in a command, so that its line has room for `  --data-binary '' \`.
+const WORD_MAX: usize = WIDTH_MAX - 20;
 
 /// What `hookproof sign` takes.
 #[derive(ClapArgs, Debug)]
@@ -174,7 +177,13 @@ fn curl(
     writeln!(output, "  {}", quoted(url))
 }
 
-/// A word for a shell.
+/// A word for a shell. A long one goes on in the next line, flush left: there, a space would be part
+/// of no word.
 fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    if text.is_empty() {
+        return quoted(text);
+    }
+    let pieces: Vec<_> = chunks(text, WORD_MAX).iter().map(|piece| quoted(piece)).collect();
+    pieces.join("\\\n")
 }

@@ -4,7 +4,9 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use hookproof_core::scheme::{Diagnosis, Fault, Key, Request, Scheme, diagnose};
+use hookproof_core::scheme::{
+    Answer, Challenge, ChallengeError, Diagnosis, Fault, Key, Request, Scheme, diagnose,
+};
 use hookproof_core::time::Millis;
 use serde::Serialize;
 
@@ -98,7 +100,11 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
         let older: Vec<_> = older.iter().map(String::as_str).collect();
         diagnose(scheme, &secrets, &older, &request, now, tolerance)
     });
-    let found = Found { scheme, fault: fault.as_ref(), diagnosis, note: note.as_deref() };
+    // Nobody signs what is echoed.
+    let may_answer = fault.is_none() || scheme.challenge == Some(Challenge::Echo);
+    let answer = signer.keys.first().filter(|_| may_answer).map(|key| scheme.answer(key, &request));
+    let answer = answer.transpose().map(Option::flatten);
+    let found = Found { scheme, fault: fault.as_ref(), diagnosis, note: note.as_deref(), answer };
     match format {
         Format::Table => found.print(output)?,
         Format::Json => output.json(&found.document())?,
@@ -139,6 +145,7 @@ struct Found<'a> {
     fault: Option<&'a Fault>,
     diagnosis: Option<Diagnosis>,
     note: Option<&'a str>,
+    answer: Result<Option<Answer>, ChallengeError>,
 }
 
 impl Found<'_> {
@@ -171,6 +178,13 @@ impl Found<'_> {
         if let Some(note) = self.note {
             facts.fact("note", note);
         }
+        match &self.answer {
+            Ok(Some(Answer { content_type, body })) => {
+                facts.fact("answer", format!("200, {content_type}: {body}"));
+            }
+            Ok(None) => {}
+            Err(error) => facts.fact("answer", error.to_string()),
+        }
         for warning in self.scheme.warnings() {
             facts.fact("warning", warning);
         }
@@ -186,6 +200,8 @@ impl Found<'_> {
             failed_check: self.fault.map(|f| Told { code: f.code(), text: f.to_string() }),
             causes: mistakes.map(|m| Told { code: m.code(), text: m.to_string() }).collect(),
             note: self.note,
+            answer: self.answer.as_ref().ok().and_then(Option::as_ref).map(Answered::from),
+            answer_refused: self.answer.as_ref().err().map(ToString::to_string),
             warnings: self.scheme.warnings(),
         }
     }
@@ -200,7 +216,23 @@ struct Document<'a> {
     causes: Vec<Told>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<Answered<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer_refused: Option<String>,
     warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Answered<'a> {
+    content_type: &'a str,
+    body: &'a str,
+}
+
+impl<'a> From<&'a Answer> for Answered<'a> {
+    fn from(answer: &'a Answer) -> Self {
+        Self { content_type: answer.content_type, body: &answer.body }
+    }
 }
 
 #[derive(Serialize)]

@@ -38,7 +38,8 @@ impl Column {
     }
 }
 
-/// A table. Its last column, if it is flush left, breaks at spaces where the line would be too long.
+/// A table. Its last column, if it is flush left, breaks at spaces where the line would be too long;
+/// a word that does not fit there begins a line of its own, and goes on in the next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
@@ -99,21 +100,24 @@ impl Table {
     /// A row, with as many more lines as its last cell needs.
     fn write_row(&self, to: &mut impl Write, row: &[String], widths: &[usize]) -> io::Result<()> {
         let Some((last, cells)) = row.split_last() else { return Ok(()) };
-        let indent: usize = widths[..cells.len()].iter().map(|width| width + GAP.len()).sum();
-        let breaks = self.columns.last().is_some_and(|column| column.align == Align::Left);
-        let pieces = if breaks {
-            wrapped(last, WIDTH_MAX.saturating_sub(indent).max(1))
-        } else {
-            vec![last.clone()]
+        let first_line = |last: &str| {
+            let line: Vec<&str> = cells.iter().map(String::as_str).chain([last]).collect();
+            self.line(&line, widths)
         };
-        for (at, piece) in pieces.iter().enumerate() {
-            let is_first = at == 0;
-            let mut line: Vec<&str> =
-                cells.iter().map(|cell| if is_first { cell.as_str() } else { "" }).collect();
-            line.push(piece);
-            writeln!(to, "{}", self.line(&line, widths))?;
+        if self.columns.last().is_none_or(|column| column.align == Align::Right) {
+            return writeln!(to, "{}", first_line(last));
         }
-        Ok(())
+        let indent: usize = widths[..cells.len()].iter().map(|width| width + GAP.len()).sum();
+        let room = WIDTH_MAX.saturating_sub(indent).max(1);
+        let pieces = wrapped(last, room);
+        if pieces.iter().all(|piece| piece.chars().count() <= room) {
+            writeln!(to, "{}", first_line(&pieces[0]))?;
+            return write_lines(to, indent, &pieces[1..]);
+        }
+        writeln!(to, "{}", first_line(""))?;
+        let room = WIDTH_MAX - GAP.len();
+        let pieces: Vec<_> = wrapped(last, room).iter().flat_map(|p| chunks(p, room)).collect();
+        write_lines(to, GAP.len(), &pieces)
     }
 
     fn line(&self, cells: &[&str], widths: &[usize]) -> String {
@@ -173,6 +177,16 @@ impl Table {
     }
 }
 
+fn write_lines(to: &mut impl Write, indent: usize, lines: &[String]) -> io::Result<()> {
+    lines.iter().try_for_each(|line| writeln!(to, "{}{line}", " ".repeat(indent)))
+}
+
+/// The text in pieces of `width` characters.
+pub(crate) fn chunks(text: &str, width: usize) -> Vec<String> {
+    let chars: Vec<_> = text.chars().collect();
+    chars.chunks(width).map(|piece| piece.iter().collect()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,6 +224,16 @@ mod tests {
             assert!(line.chars().count() <= WIDTH_MAX, "{line}");
             assert!(line.starts_with("source  word") || line.starts_with("        word"), "{line}");
         }
+    }
+
+    #[test]
+    fn a_word_that_does_not_fit_begins_its_own_line_and_goes_on_in_the_next() {
+        let mut table = Table::of_facts();
+        table.fact("signature", "a".repeat(95));
+        table.fact("key", "b".repeat(128));
+        let (a, b) = ("a".repeat(95), "b".repeat(98));
+        let expected = format!("signature\n  {a}\nkey\n  {b}\n  {}\n", "b".repeat(30));
+        assert_eq!(printed(&table), expected);
     }
 
     #[test]

@@ -13,3 +13,4 @@ mod serve;
 mod sign;
 mod sim;
 mod tidy;
+mod width;

@@ -1,16 +1,17 @@
 //! Why a request does not verify: the usual mistakes, tried one after the other.
 //!
-//! This is for a person who holds the secret and looks at one request. It costs hundreds of MACs and
+//! This is for a person who holds the secret and looks at one request. It tries hundreds of signatures and
 //! compares in variable time, so a receiver must not call it while it answers.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::slice;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
 use super::key::{Key, KeyReading, Material};
-use super::mac::{Mac, decode, unhex};
+use super::mac::{decode, unhex};
 use super::request::{Request, Values, other_port};
 use super::respell::respelt;
 use super::template::{Part, Template};
@@ -147,7 +148,7 @@ pub struct Diagnosis {
 struct Claim<'a> {
     header: &'a str,
     encoding: &'static str,
-    digest: Vec<u8>,
+    signature: Vec<u8>,
 }
 
 /// Looks for the mistakes that explain `fault`, which [`Scheme::verify`] told for this request.
@@ -166,6 +167,12 @@ pub fn diagnose(
         let mistake = clock(scheme, request, now, tolerance)?;
         return Some(Diagnosis { mistakes: vec![mistake] });
     }
+    for (nth, text) in older.iter().enumerate() {
+        let key = Key::parse(scheme.key, text).ok();
+        if key.is_some_and(|key| scheme.verify(&[key], request, now, None).is_ok()) {
+            return Some(Diagnosis { mistakes: vec![Mistake::OlderSecret(nth)] });
+        }
+    }
     for other in known::all() {
         let keys: Vec<_> = secrets.iter().filter_map(|t| Key::parse(other.key, t).ok()).collect();
         let is_other = other.name != scheme.name && other.algorithm != Algorithm::Token;
@@ -174,14 +181,7 @@ pub fn diagnose(
             return Some(Diagnosis { mistakes });
         }
     }
-    if scheme.algorithm.is_hmac() {
-        return by_mac(scheme, secrets, older, request);
-    }
-    bodies(request.body).into_iter().skip(1).find_map(|(mistake, body)| {
-        let changed = Request { body: &body, ..*request };
-        let is_right = scheme.verify(&keys, &changed, now, None).is_ok();
-        is_right.then(|| Diagnosis { mistakes: mistake.into_iter().collect() })
-    })
+    by_signature(scheme, secrets, older, request)
 }
 
 /// What is wrong with the time of a request whose signature is right.
@@ -208,16 +208,18 @@ fn clock(
     Some(Mistake::Clock)
 }
 
-fn by_mac(
+/// Which mistakes at once make one of the signatures in the headers right.
+fn by_signature(
     scheme: &Scheme,
     secrets: &[&str],
     older: &[&str],
     request: &Request<'_>,
 ) -> Option<Diagnosis> {
-    let claims = claims(request);
+    let claims = claims(scheme.algorithm, request);
     if claims.is_empty() {
         return None;
     }
+    let signatures: Vec<_> = claims.iter().map(|claim| claim.signature.clone()).collect();
     let keys = keys(scheme, secrets, older);
     let bodies = bodies(request.body);
     let readings = readings(scheme, request);
@@ -236,10 +238,12 @@ fn by_mac(
                 if made.len() > most || best.as_ref().is_some_and(|b| b.len() <= made.len()) {
                     continue;
                 }
-                let mut mac = Mac::new(scheme.algorithm, key);
-                values.feed(&reading.signed, |piece| mac.update(piece));
-                let digest = mac.digest();
-                for claim in claims.iter().filter(|claim| claim.digest == digest) {
+                let is_right =
+                    |claimed: &[Vec<u8>]| scheme.matches(&reading.signed, key, &values, claimed);
+                if !is_right(&signatures) {
+                    continue;
+                }
+                for claim in claims.iter().filter(|c| is_right(slice::from_ref(&c.signature))) {
                     let mistakes: Vec<_> =
                         made.iter().cloned().chain(misplaced(scheme, claim, request)).collect();
                     let is_better = best.as_ref().is_none_or(|b| mistakes.len() < b.len());
@@ -268,7 +272,7 @@ fn misplaced(scheme: &Scheme, claim: &Claim<'_>, request: &Request<'_>) -> Vec<M
     if !is_elsewhere && claim.encoding == expected {
         let found = scheme.signatures(request);
         let is_usable = |text: &Cow<'_, [u8]>| {
-            decode(scheme.encoding, text).is_some_and(|digest| digest == claim.digest)
+            decode(scheme.encoding, text).is_some_and(|found| found == claim.signature)
         };
         if !found.iter().any(is_usable) {
             let form = format!("`{}` and the {expected}", scheme.signature.prefix);
@@ -280,10 +284,10 @@ fn misplaced(scheme: &Scheme, claim: &Claim<'_>, request: &Request<'_>) -> Vec<M
     mistakes
 }
 
-/// Whatever in the headers could be a digest.
-fn claims<'a>(request: &Request<'a>) -> Vec<Claim<'a>> {
+/// Whatever in the headers could be a signature.
+fn claims<'a>(algorithm: Algorithm, request: &Request<'a>) -> Vec<Claim<'a>> {
     let mut claims = Vec::new();
-    let is_digest = |bytes: &Vec<u8>| matches!(bytes.len(), 20 | 32);
+    let fits = |bytes: &Vec<u8>| algorithm.fits(bytes.len());
     for (header, value) in request.headers.iter().take(100) {
         for item in value.split(|b| b" ,;".contains(b)).filter(|i| i.len() >= 27).take(64) {
             let after = item.iter().take(10).position(|b| *b == b'=').map(|at| &item[at + 1..]);
@@ -299,10 +303,9 @@ fn claims<'a>(request: &Request<'a>) -> Vec<Claim<'a>> {
                     ("base64 for URLs without padding", URL_SAFE_NO_PAD.decode(text).ok()),
                     ("base64 of the hex", of_text(STANDARD.decode(text).ok())),
                 ];
-                let digest =
-                    found.into_iter().find_map(|(e, d)| d.filter(is_digest).map(|d| (e, d)));
-                if let Some((encoding, digest)) = digest {
-                    claims.push(Claim { header, encoding, digest });
+                let found = found.into_iter().find_map(|(e, s)| s.filter(fits).map(|s| (e, s)));
+                if let Some((encoding, signature)) = found {
+                    claims.push(Claim { header, encoding, signature });
                 }
             }
         }
@@ -310,18 +313,17 @@ fn claims<'a>(request: &Request<'a>) -> Vec<Claim<'a>> {
     claims
 }
 
-fn keys(scheme: &Scheme, secrets: &[&str], older: &[&str]) -> Vec<(Option<Mistake>, Vec<u8>)> {
-    let right = |text: &&str| match Key::parse(scheme.key, text) {
-        Ok(Key(Material::Bytes(bytes))) => Some(bytes),
-        _ => None,
-    };
+/// The keys that may have signed: the right ones first.
+fn keys(scheme: &Scheme, secrets: &[&str], older: &[&str]) -> Vec<(Option<Mistake>, Key)> {
+    let right = |text: &&str| Key::parse(scheme.key, text).ok();
     let mut keys: Vec<_> = secrets.iter().filter_map(right).map(|key| (None, key)).collect();
-    for (nth, bytes) in older.iter().enumerate().filter_map(|(n, t)| right(t).map(|b| (n, b))) {
-        keys.push((Some(Mistake::OlderSecret(nth)), bytes));
+    for (nth, key) in older.iter().enumerate().filter_map(|(n, t)| right(t).map(|k| (n, k))) {
+        keys.push((Some(Mistake::OlderSecret(nth)), key));
     }
-    for text in secrets {
+    // Only a MAC has a key that could be any bytes.
+    for text in secrets.iter().filter(|_| scheme.algorithm.is_hmac()) {
         for (reading, bytes) in Key::misreadings(scheme.key, text) {
-            keys.push((Some(Mistake::Secret(reading)), bytes));
+            keys.push((Some(Mistake::Secret(reading)), Key(Material::Bytes(bytes))));
         }
     }
     keys
@@ -402,7 +404,7 @@ fn readings<'a>(scheme: &Scheme, request: &Request<'a>) -> Vec<Reading<'a>> {
         let is_new = readings.iter().all(|reading| reading.signed != other.signed);
         let own = scheme.values(request, false).ok();
         let values = other.values(request, false).ok().or(own);
-        let is_like = other.algorithm.is_hmac() && is_new;
+        let is_like = other.algorithm != Algorithm::Token && is_new;
         if let Some(values) = values.filter(|values| is_like && fills(values, &other.signed)) {
             let mistake = Some(Mistake::OtherParts(other.signed.to_string()));
             readings.push(Reading { mistake, signed: other.signed, values });

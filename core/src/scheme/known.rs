@@ -1,6 +1,8 @@
 //! The schemes in the field, each with where it is written.
 
-use super::{Algorithm, Encoding, KeyForm, Part, Place, Scheme, Template, TimestampUnit};
+use super::{
+    Algorithm, Challenge, Encoding, KeyForm, Part, Place, Scheme, Template, TimestampUnit,
+};
 use crate::signature::TOLERANCE;
 use crate::time::Millis;
 
@@ -40,6 +42,7 @@ fn scheme(
         tolerance: None,
         body_hash_query: None,
         any_port: false,
+        challenge: None,
         warning: None,
     }
 }
@@ -59,6 +62,10 @@ impl Scheme {
 
     fn within(self, tolerance: Millis) -> Self {
         Self { tolerance: Some(tolerance), ..self }
+    }
+
+    fn asks(self, challenge: Challenge) -> Self {
+        Self { challenge: Some(challenge), ..self }
     }
 
     fn warn(self, warning: &str) -> Self {
@@ -148,7 +155,8 @@ fn with_time() -> Vec<Scheme> {
             ("zoom", "Zoom: \"Verify webhook events\""),
             "x-zm-signature",
             "x-zm-request-timestamp",
-        ),
+        )
+        .asks(Challenge::TokenMac),
         listed(
             ("paddle", "Paddle: \"Verify webhook signatures\""),
             ";",
@@ -272,7 +280,8 @@ fn body_only() -> Vec<Scheme> {
             Place::header("X-Gitlab-Token"),
             Plain,
         ),
-        body(("dropbox", "Dropbox: \"Webhooks\""), literal, "X-Dropbox-Signature", "", Hex),
+        body(("dropbox", "Dropbox: \"Webhooks\""), literal, "X-Dropbox-Signature", "", Hex)
+            .asks(Challenge::Echo),
         body(
             ("typeform", "Typeform: \"Secure your webhooks\""),
             literal,
@@ -310,6 +319,7 @@ fn with_request() -> Vec<Scheme> {
         Place::header("X-Twilio-Signature"),
         Base64,
     )
+    .id_in(Place::header("I-Twilio-Idempotency-Token"))
     .warn("names and values of the form are joined without separators");
     vec![
         Scheme { body_hash_query: Some("bodySHA256".to_owned()), any_port: true, ..twilio },

@@ -118,7 +118,7 @@ fn form(body: &[u8]) -> Vec<u8> {
     fields.into_iter().flat_map(|(name, value)| [name, value].concat()).collect()
 }
 
-fn form_decoded(text: &[u8]) -> Vec<u8> {
+pub(crate) fn form_decoded(text: &[u8]) -> Vec<u8> {
     let digit = |b: Option<&u8>| b.and_then(|b| char::from(*b).to_digit(16));
     let mut bytes = Vec::with_capacity(text.len());
     let mut at = 0;

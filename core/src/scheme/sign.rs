@@ -102,7 +102,8 @@ impl Scheme {
         }
         let mut signed = Signed::default();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if let Some(place) = &self.id {
+        // One that is not signed may be left out.
+        if let Some(place) = self.id.as_ref().filter(|_| !values.id.is_empty()) {
             self.put(place, text(&values.id), &mut signed);
         }
         if let Some(place) = &self.timestamp {

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::key::{Key, Material};
 use super::mac::{Mac, decode, same};
 use super::request::{Request, Values, body_hash, other_port, query};
-use super::template::Part;
+use super::template::{Part, Template};
 use super::{Algorithm, Place, Scheme, calendar};
 use crate::signature::TOKENS_MAX;
 use crate::time::{Millis, Timestamp};
@@ -164,7 +164,9 @@ impl Scheme {
         let other = if self.any_port { other_port(request.url) } else { None };
         let other = other.map(|url| Values { url: Cow::Owned(url), ..values.clone() });
         let mut readings = std::iter::once(&values).chain(&other);
-        if !readings.any(|values| keys.iter().any(|key| self.matches(key, values, &claimed))) {
+        if !readings
+            .any(|values| keys.iter().any(|key| self.matches(&self.signed, key, values, &claimed)))
+        {
             return Err(Fault::Mismatch);
         }
         match self.body_hash_query.as_ref().and_then(|name| query(request.url, name)) {
@@ -175,15 +177,22 @@ impl Scheme {
         }
     }
 
-    fn matches(&self, key: &Key, values: &Values<'_>, claimed: &[Vec<u8>]) -> bool {
+    /// Whether this key made one of the signatures of what `signed` and `values` say.
+    pub(crate) fn matches(
+        &self,
+        signed: &Template,
+        key: &Key,
+        values: &Values<'_>,
+        claimed: &[Vec<u8>],
+    ) -> bool {
         match (self.algorithm, &key.0) {
             (Algorithm::HmacSha256 | Algorithm::HmacSha1, Material::Bytes(key)) => {
                 let mut mac = Mac::new(self.algorithm, key);
-                values.feed(&self.signed, |piece| mac.update(piece));
+                values.feed(signed, |piece| mac.update(piece));
                 claimed.iter().any(|claim| mac.is(claim))
             }
             (Algorithm::Ed25519, Material::Ed25519 { public, .. }) => {
-                let bytes = values.signed_bytes(&self.signed);
+                let bytes = values.signed_bytes(signed);
                 claimed.iter().any(|claim| {
                     ed25519_dalek::Signature::from_slice(claim)
                         .is_ok_and(|signature| public.verify_strict(&bytes, &signature).is_ok())
@@ -191,7 +200,7 @@ impl Scheme {
             }
             (Algorithm::EcdsaP256, Material::P256(public)) => {
                 let mut hash = Sha256::new();
-                values.feed(&self.signed, |piece| hash.update(piece));
+                values.feed(signed, |piece| hash.update(piece));
                 let hash = hash.finalize();
                 claimed.iter().any(|claim| {
                     p256::ecdsa::DerSignature::from_bytes(claim)
@@ -278,7 +287,7 @@ impl Scheme {
 
 impl Algorithm {
     /// Whether a signature can have this many bytes.
-    fn fits(self, length: usize) -> bool {
+    pub(crate) fn fits(self, length: usize) -> bool {
         match self {
             Self::HmacSha256 => length == 32,
             Self::HmacSha1 => length == 20,

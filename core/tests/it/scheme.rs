@@ -1,7 +1,11 @@
 //! Schemes of the field: against published vectors, other implementations, and by hand.
 
+mod challenge;
 mod diagnosis;
 mod laws;
+mod mistakes;
+mod oracles;
+mod published;
 mod vectors;
 
 use hookproof_core::scheme::{
@@ -95,117 +99,6 @@ fn each_scheme_has_a_vector() {
     let missing: Vec<_> =
         known::all().into_iter().map(|s| s.name).filter(|name| !with_vector(name)).collect();
     assert_eq!(missing, ["sendgrid"], "SendGrid's is published");
-}
-
-#[test]
-fn the_published_vector_of_github_verifies() {
-    // GitHub, "Validating webhook deliveries", "Testing the webhook payload validation".
-    let digest = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
-    let value = format!("sha256={digest}");
-    let (secret, body) = ("It's a Secret to Everybody", b"Hello, World!");
-    check("github", secret, "", &[("x-hub-signature-256", &value)], body, None);
-}
-
-#[test]
-fn the_published_vector_of_slack_verifies() {
-    // slackapi/python-slack-sdk, tests/signature/test_signature_verifier.py.
-    let body = b"token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow\
-        &channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner\
-        &command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands\
-        %2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN\
-        &trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
-    let headers = [
-        ("X-Slack-Request-Timestamp", "1531420618"),
-        (
-            "X-Slack-Signature",
-            "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503",
-        ),
-    ];
-    check("slack", "8f742231b10e8888abcd99yyyzzz85a5", "", &headers, body, None);
-}
-
-#[test]
-fn the_published_vectors_of_twilio_verify() {
-    // twilio/twilio-python, tests/unit/test_request_validator.py.
-    let uri = "https://mycompany.com/myapp.php?foo=1&bar=2";
-    let plain = uri.replace("https", "http");
-    let hashed = format!(
-        "{uri}&bodySHA256=0a1ff7634d9ab3b95db5c9a2dfe9416e41502b283a80c7cf19632632f96e6620"
-    );
-    let form = b"CallSid=CA1234567890ABCDE&Digits=1234&From=%2B14158675309&To=%2B18005551212\
-        &Caller=%2B14158675309";
-    let twice = b"Sid=CA123&SidAccount=AC123&Digits=5678&Digits=1234";
-    let json = b"{\"property\": \"value\", \"boolean\": true}";
-    let with_port = |url: &str| url.replace(".com", ".com:1234");
-    let cases: [(&str, &[u8], &str); 7] = [
-        (uri, form, "RSOYDt4T1cUTdK1PDd93/VVr8B8="),
-        (uri, twice, "IK+Dwps556ElfBT0I3Rgjkr1wJU="),
-        (&with_port(uri), form, "RSOYDt4T1cUTdK1PDd93/VVr8B8="),
-        (&with_port(&plain), form, "Zmvh+3yNM1Phv2jhDCwEM3q5ebU="),
-        (uri, form, "kvajT1Ptam85bY51eRf/AJRuM3w="),
-        (&plain, form, "0ZXoZLH/DfblKGATFgpif+LLRf4="),
-        (&hashed, json, "a9nBmqA0ju/hNViExpshrM61xv4="),
-    ];
-    for (url, body, signature) in cases {
-        check("twilio", "12345", url, &[("X-Twilio-Signature", signature)], body, None);
-    }
-    let headers = [("X-Twilio-Signature", "a9nBmqA0ju/hNViExpshrM61xv4=")];
-    check("twilio", "12345", &hashed, &headers, b"{}", Fault::BodyHash);
-    check("twilio", "12345", "", &headers, form, Fault::MissingUrl);
-}
-
-const SENDGRID_KEY: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8\
-    kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==";
-const SENDGRID_BODY: &str = "[{\"email\":\"hello@world.com\",\"event\":\"dropped\",\
-    \"reason\":\"Bounced Address\",\
-    \"sg_event_id\":\"ZHJvcC0xMDk5NDkxOS1MUnpYbF9OSFN0T0doUTRrb2ZTbV9BLTA\",\
-    \"sg_message_id\":\"LRzXl_NHStOGhQ4kofSm_A.filterdrecv-p3mdw1-756b745b58-kmzbl-18-5F5FC76C-9.0\",\
-    \"smtp-id\":\"<LRzXl_NHStOGhQ4kofSm_A@ismtpd0039p1iad1.sendgrid.net>\",\
-    \"timestamp\":1600112492}]\r\n";
-const SENDGRID_HEADERS: [(&str, &str); 2] = [
-    ("X-Twilio-Email-Event-Webhook-Timestamp", "1600112502"),
-    (
-        "X-Twilio-Email-Event-Webhook-Signature",
-        "MEUCIGHQVtGj+Y3LkG9fLcxf3qfI10QysgDWmMOVmxG0u6ZUAiEAyBiXDWzM+uOe5W0JuG+luQAbPIqHh89M15TluLtEZ\
-         tM=",
-    ),
-];
-
-#[test]
-fn the_published_vector_of_sendgrid_verifies_with_its_trailing_line_break_only() {
-    // sendgrid/sendgrid-python, test/unit/test_eventwebhook.py.
-    let body = SENDGRID_BODY.as_bytes();
-    check("sendgrid", SENDGRID_KEY, "", &SENDGRID_HEADERS, body, None);
-    let cut = SENDGRID_BODY.trim_end().as_bytes();
-    check("sendgrid", SENDGRID_KEY, "", &SENDGRID_HEADERS, cut, Fault::Mismatch);
-    let other = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEqTxd43gyp8IOEto2LdIfjRQrIbsd4SXZkLW6jDutdhXSJCWHw\
-        8REntlo7aNDthvj+y7GjUuFDb/R1NGe1OPzpA==";
-    check("sendgrid", other, "", &SENDGRID_HEADERS, body, Fault::Mismatch);
-}
-
-#[test]
-fn the_published_vector_of_v1a_is_signed_and_verified() {
-    // svix/svix-webhooks, the asymmetric test of the server's worker.
-    let private = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMi\
-        cMFs6Kvg==";
-    let signature = "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8\
-        EM+m7TBAg==";
-    let scheme = scheme("standard-webhooks-v1a");
-    let private = key(&scheme, private);
-    let (id, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", b"{\"test\": 2432232314}");
-    let at = Timestamp::from_secs(1_614_265_330);
-    let message = Message { id, at, method: "POST", url: "", body };
-    let signed = scheme.sign(std::slice::from_ref(&private), &message).unwrap();
-    assert_eq!(signed.headers[2], ("webhook-signature".to_owned(), signature.to_owned()));
-    let public = private.public_text().unwrap();
-    let list = format!("v1,AAAA {signature}");
-    let headers = [
-        ("webhook-id", id),
-        ("webhook-timestamp", "1614265330"),
-        ("webhook-signature", list.as_str()),
-    ];
-    check("standard-webhooks-v1a", &public, "", &headers, body, None);
-    assert_eq!(scheme.sign(&[key(&scheme, &public)], &message), Err(SignError::CannotSign));
 }
 
 #[test]
@@ -362,6 +255,24 @@ fn a_repeated_header_and_a_repeated_time_are_refused() {
     let headers = [("Stripe-Signature", "t=1,t=2,v1=00")];
     let fault = repeated(Role::Timestamp, "`t=` in `Stripe-Signature`");
     check("stripe", "k", "", &headers, b"", fault);
+}
+
+#[test]
+fn twilios_idempotency_token_is_its_id_which_a_retry_keeps_and_nobody_signs() {
+    let twilio = scheme("twilio");
+    let keys = [key(&twilio, "12345")];
+    let sent = |id: &str, at: Timestamp| {
+        let message = Message { id, at, method: "POST", url: URL, body: b"Digits=1234" };
+        twilio.sign(&keys, &message).unwrap().headers
+    };
+    let first = sent("token-1", NOW);
+    assert_eq!(first[0], ("I-Twilio-Idempotency-Token".to_owned(), "token-1".to_owned()));
+    assert_eq!(sent("token-1", NOW.plus(Millis::from_minutes(1))), first, "a retry is the same");
+    let other = sent("token-2", NOW);
+    assert_eq!(other[1], first[1], "another token fits the same signature");
+    assert_eq!(sent("", NOW), [first[1].clone()], "and it may be absent");
+    let warnings = twilio.warnings().join("; ");
+    assert!(warnings.contains("the id is not signed"), "{warnings}");
 }
 
 #[test]

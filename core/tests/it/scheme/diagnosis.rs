@@ -162,9 +162,12 @@ fn other_parts_than_those_of_the_scheme_are_named() {
 
 #[test]
 fn a_body_of_an_asymmetric_scheme_is_tried_too() {
-    let text = super::SENDGRID_BODY.trim_end();
-    let headers = fields(&super::SENDGRID_HEADERS);
+    let text = super::published::SENDGRID_BODY.trim_end();
+    let headers = fields(&super::published::SENDGRID_HEADERS);
     let request = Request { headers: &headers, body: text.as_bytes(), ..Request::default() };
     let sendgrid = scheme("sendgrid");
-    assert_eq!(codes(&sendgrid, &[super::SENDGRID_KEY], &[], &request), ["trailing-newline"]);
+    assert_eq!(
+        codes(&sendgrid, &[super::published::SENDGRID_KEY], &[], &request),
+        ["trailing-newline"]
+    );
 }

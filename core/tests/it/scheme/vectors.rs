@@ -226,6 +226,9 @@ pub(crate) const VECTORS: [Vector; 28] = [
     (
         "twilio",
         "a literal secret of a vendor",
-        &[("X-Twilio-Signature", "JimGuNy4Ubrc4uR3PtJOwCF+gWM=")],
+        &[
+            ("I-Twilio-Idempotency-Token", "msg_1"),
+            ("X-Twilio-Signature", "JimGuNy4Ubrc4uR3PtJOwCF+gWM="),
+        ],
     ),
 ];

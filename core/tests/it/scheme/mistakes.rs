@@ -1,0 +1,303 @@
+//! Each usual mistake, made once: it is named, and nothing else is.
+
+use std::collections::BTreeSet;
+
+use hookproof_core::scheme::{Key, Message, Mistake, Request, Scheme, TimestampUnit, diagnose};
+use hookproof_core::time::Timestamp;
+
+use super::{NOW, carried, fields, key, scheme};
+
+const WHSEC: &str = "whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+const BODY: &[u8] = br#"{"a": 1, "b": "x/y"}"#;
+const URL: &str = "https://example.org/hooks";
+
+/// All codes there are.
+const CODES: [&str; 16] = [
+    "body-reserialised",
+    "byte-order-mark",
+    "clock",
+    "empty-body",
+    "encoding",
+    "header-part",
+    "line-breaks",
+    "older-secret",
+    "other-header",
+    "other-parts",
+    "other-scheme",
+    "other-url",
+    "secret-decoding",
+    "signed-timestamp-unit",
+    "timestamp-unit",
+    "trailing-newline",
+];
+
+/// A request as it left, before the mistake.
+struct Sent {
+    scheme: Scheme,
+    secrets: Vec<&'static str>,
+    older: Vec<&'static str>,
+    url: String,
+    headers: Vec<(String, Vec<u8>)>,
+    body: Vec<u8>,
+    now: Timestamp,
+}
+
+impl Sent {
+    /// Signed by the scheme of this name, with this secret, as its scheme wants it.
+    fn by(name: &str, secret: &'static str) -> Self {
+        let scheme = scheme(name);
+        let keys = [key(&scheme, secret)];
+        Self { secrets: vec![secret], ..Self::signed(&scheme, &keys, BODY) }
+    }
+
+    fn signed(scheme: &Scheme, keys: &[Key], body: &[u8]) -> Self {
+        let message = Message { id: "msg_1", at: NOW, method: "POST", url: URL, body };
+        let (headers, body) = carried(&scheme.sign(keys, &message).expect("it signs"), body);
+        let (scheme, url) = (scheme.clone(), URL.to_owned());
+        Self { scheme, secrets: vec![], older: vec![], url, headers, body, now: NOW }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    fn with_body(self, body: &[u8]) -> Self {
+        Self { body: body.to_vec(), ..self }
+    }
+
+    /// Changes the text of the last header, where the signature stands.
+    fn with_signature(self, change: impl FnOnce(&str) -> String) -> Self {
+        self.with(|sent| {
+            let (_, value) = sent.headers.last_mut().expect("it is signed");
+            *value = change(std::str::from_utf8(value).expect("it is text")).into_bytes();
+        })
+    }
+
+    fn found(&self) -> Vec<Mistake> {
+        let Self { scheme, secrets, older, url, headers, body, now } = self;
+        let keys: Vec<_> = secrets.iter().map(|text| key(scheme, text)).collect();
+        let request = Request { method: "POST", url, headers, body };
+        let is_right = scheme.verify(&keys, &request, *now, scheme.tolerance).is_ok();
+        assert!(!is_right, "{}: the mistake makes no difference", scheme.name);
+        let found = diagnose(scheme, secrets, older, &request, *now, scheme.tolerance);
+        found.map_or_else(Vec::new, |found| found.mistakes)
+    }
+}
+
+/// A request with one mistake, its code, and a part of what is told of it.
+type Case = (Sent, &'static str, &'static str);
+
+fn github() -> Sent {
+    Sent::by("github", "secret")
+}
+
+fn of_the_body() -> Vec<Case> {
+    let marked = [b"\xef\xbb\xbf", BODY].concat();
+    let lines = Sent::signed(&scheme("github"), &[key(&scheme("github"), "secret")], b"a\r\nb");
+    vec![
+        (github().with_body(br#"{"a":1,"b":"x/y"}"#), "body-reserialised", "a space after each"),
+        (
+            github().with_body(br#"{"a": 1, "b": "x\/y"}"#),
+            "body-reserialised",
+            "escaped characters written out",
+        ),
+        (github().with_body(&[BODY, b"\n"].concat()), "trailing-newline", "without the line feed"),
+        (github().with_body(&[BODY, b"\r\n"].concat()), "trailing-newline", "without CR LF"),
+        (github().with_body(&marked), "byte-order-mark", "without the byte order mark"),
+        (
+            lines.with_body(b"a\nb").with(|sent| sent.secrets = vec!["secret"]),
+            "line-breaks",
+            "CR LF line breaks",
+        ),
+        (
+            Sent::signed(&scheme("github"), &[key(&scheme("github"), "secret")], b"")
+                .with_body(BODY)
+                .with(|sent| sent.secrets = vec!["secret"]),
+            "empty-body",
+            "an empty body was signed",
+        ),
+    ]
+}
+
+fn of_the_secret() -> Vec<Case> {
+    let literal = scheme("stripe");
+    let taken = |name: &str, secret: &'static str, bytes_of: &str| {
+        let (of_scheme, wrong) = (scheme(name), key(&literal, bytes_of));
+        Sent::signed(&of_scheme, &[wrong], BODY).with(|sent| sent.secrets = vec![secret])
+    };
+    let bare = &WHSEC[6..];
+    let decoded = key(&scheme("standard-webhooks"), WHSEC);
+    let hex = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
+    vec![
+        (taken("standard-webhooks", WHSEC, WHSEC), "secret-decoding", "the text itself"),
+        (taken("standard-webhooks", WHSEC, bare), "secret-decoding", "after `whsec_`, not decoded"),
+        (taken("standard-webhooks", WHSEC, hex), "secret-decoding", "then written in hex"),
+        (taken("github", "secret", "secret\n"), "secret-decoding", "a line break at its end"),
+        (taken("github", " secret ", "secret"), "secret-decoding", "white space"),
+        (taken("adyen", hex, hex), "secret-decoding", "the text itself"),
+        (
+            Sent::signed(&literal, &[decoded], BODY).with(|sent| sent.secrets = vec![WHSEC]),
+            "secret-decoding",
+            "decoded from base64",
+        ),
+        (
+            Sent::signed(&literal, &[key(&scheme("adyen"), hex)], BODY)
+                .with(|sent| sent.secrets = vec![hex]),
+            "secret-decoding",
+            "decoded from hex",
+        ),
+        (
+            Sent::by("stripe", "old").with(|sent| {
+                sent.secrets = vec!["new"];
+                sent.older = vec!["older", "old"];
+            }),
+            "older-secret",
+            "number 2",
+        ),
+        (
+            Sent::by("gitlab", "old").with(|sent| {
+                sent.secrets = vec!["new"];
+                sent.older = vec!["old"];
+            }),
+            "older-secret",
+            "number 1",
+        ),
+    ]
+}
+
+fn of_the_header() -> Vec<Case> {
+    let renamed = |name: &'static str| {
+        move |sent: &mut Sent| sent.headers.last_mut().expect("it is signed").0 = name.to_owned()
+    };
+    let shopify_in_hex = github().with(|sent| {
+        let hex = String::from_utf8(sent.headers[0].1[7..].to_vec()).expect("hex");
+        sent.headers = fields(&[("X-Shopify-Hmac-SHA256", &hex)]);
+        sent.scheme = scheme("shopify");
+    });
+    let github_in_base64 = Sent::by("shopify", "secret").with(|sent| {
+        let base64 = String::from_utf8(sent.headers[0].1.clone()).expect("base64");
+        sent.headers = fields(&[("X-Hub-Signature-256", &format!("sha256={base64}"))]);
+        sent.scheme = scheme("github");
+    });
+    vec![
+        (shopify_in_hex, "encoding", "written in hex, and should be in base64"),
+        (github_in_base64, "encoding", "written in base64, and should be in hex"),
+        (
+            github().with_signature(|hex| hex[7..].to_owned()),
+            "header-part",
+            "`sha256=` and the hex",
+        ),
+        (
+            Sent::by("stripe", "k").with_signature(|text| text.replace("v1=", "v0=")),
+            "header-part",
+            "`v1=` and the hex",
+        ),
+        (github().with(renamed("X-Hub-Signature")), "other-header", "`X-Hub-Signature`"),
+        (
+            Sent::by("stripe", "k").with(|sent| sent.scheme = scheme("calendly")),
+            "other-scheme",
+            "`stripe`",
+        ),
+        (
+            Sent::by("shopify", "k").with(|sent| sent.scheme = scheme("github")),
+            "other-scheme",
+            "`shopify`",
+        ),
+    ]
+}
+
+fn of_the_time() -> Vec<Case> {
+    let slack = scheme("slack");
+    let in_ms = Scheme { timestamp_unit: TimestampUnit::Milliseconds, ..slack.clone() };
+    let keys = [key(&slack, "secret")];
+    let signed_in_ms = || {
+        Sent::signed(&in_ms, &keys, BODY).with(|sent| {
+            sent.scheme = slack.clone();
+            sent.secrets = vec!["secret"];
+        })
+    };
+    vec![
+        (signed_in_ms(), "timestamp-unit", "in milliseconds"),
+        (
+            signed_in_ms().with(|sent| sent.headers[0].1 = b"1700000000".to_vec()),
+            "signed-timestamp-unit",
+            "signed in milliseconds",
+        ),
+        (
+            Sent::by("slack", "secret").with(|sent| sent.now = Timestamp::from_secs(1_700_003_600)),
+            "clock",
+            "only the time is not",
+        ),
+    ]
+}
+
+fn of_what_is_signed() -> Vec<Case> {
+    let square = || Sent::by("square", "secret");
+    let of_parts =
+        |signed: &str| Scheme { signed: signed.parse().expect("parts"), ..scheme("slack") };
+    let other_parts = |signed: &str| {
+        let wrong = of_parts(signed);
+        Sent::signed(&wrong, &[key(&wrong, "secret")], BODY).with(|sent| {
+            sent.scheme = scheme("slack");
+            sent.secrets = vec!["secret"];
+        })
+    };
+    vec![
+        (square().with(|sent| sent.url = URL.replace("https", "http")), "other-url", URL),
+        (square().with(|sent| sent.url = format!("{URL}/")), "other-url", URL),
+        (square().with(|sent| sent.url = format!("{URL}?utm=1")), "other-url", URL),
+        (other_parts("{timestamp}.{body}"), "other-parts", "`{timestamp}.{body}`"),
+        (other_parts("{body}"), "other-parts", "`{body}`"),
+    ]
+}
+
+/// Of a scheme whose signature is no MAC.
+fn of_a_public_key() -> Vec<Case> {
+    let older = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20\
+        79b5562e8fe654f94078b112e8a98ba7901f853ae695bed7e0e3910bad049664";
+    let newer = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    let discord = || Sent::by("discord", older);
+    vec![
+        (discord().with_body(&[BODY, b"\n"].concat()), "trailing-newline", "line feed"),
+        (discord().with_signature(str::to_uppercase), "encoding", "upper-case hex"),
+        (
+            discord().with(|sent| {
+                sent.secrets = vec![newer];
+                sent.older = vec![older];
+            }),
+            "older-secret",
+            "number 1",
+        ),
+        (
+            discord().with(|sent| {
+                let wrong =
+                    Scheme { signed: "{body}".parse().expect("parts"), ..sent.scheme.clone() };
+                sent.headers = Sent::signed(&wrong, &[key(&wrong, older)], BODY).headers;
+            }),
+            "other-parts",
+            "`{body}`",
+        ),
+    ]
+}
+
+#[test]
+fn each_usual_mistake_is_named_and_nothing_else() {
+    let cases = [
+        of_the_body(),
+        of_the_secret(),
+        of_the_header(),
+        of_the_time(),
+        of_what_is_signed(),
+        of_a_public_key(),
+    ];
+    let mut seen = BTreeSet::new();
+    for (sent, code, told) in cases.into_iter().flatten() {
+        let found = sent.found();
+        let codes: Vec<_> = found.iter().map(Mistake::code).collect();
+        assert_eq!(codes, [code], "{}: {told}", sent.scheme.name);
+        assert!(found[0].to_string().contains(told), "{told}: {}", found[0]);
+        seen.insert(code);
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), CODES);
+}
