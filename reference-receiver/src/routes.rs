@@ -36,14 +36,18 @@ pub(crate) async fn respond<H: Host, S: InboxStore>(
             Some(_) if request.method() != Method::POST => method_not_allowed("POST"),
             Some(source) => ingress.receive(source, request, peer).await,
         },
-        (Some("effects" | "health"), _, None) if !is_read(request.method()) => {
-            method_not_allowed("GET, HEAD")
-        }
-        (Some("effects"), Some(Some(id)), None) if !id.is_empty() => {
-            effects_of(&ingress.store, &id, request.uri().query()).await
-        }
-        (Some("effects"), None, None) => totals(&ingress.store).await,
-        (Some("health"), None, None) => json(StatusCode::OK, &json!({ "status": "ok" })),
+        (Some("effects"), Some(Some(id)), None) if !id.is_empty() => match read(&request) {
+            Ok(query) => effects_of(&ingress.store, &id, query).await,
+            Err(answer) => answer,
+        },
+        (Some("effects"), None, None) => match read(&request) {
+            Ok(_) => totals(&ingress.store).await,
+            Err(answer) => answer,
+        },
+        (Some("health"), None, None) => match read(&request) {
+            Ok(_) => json(StatusCode::OK, &json!({ "status": "ok" })),
+            Err(answer) => answer,
+        },
         _ => problem(
             StatusCode::NOT_FOUND,
             "the paths are /hooks/{source}, /effects, /effects/{event id} and /health",
@@ -51,8 +55,12 @@ pub(crate) async fn respond<H: Host, S: InboxStore>(
     }
 }
 
-fn is_read(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD)
+/// The query of a request that reads; whatever else is asked of such a path is refused.
+fn read(request: &Request<Incoming>) -> Result<Option<&str>, Answer> {
+    match *request.method() {
+        Method::GET | Method::HEAD => Ok(request.uri().query()),
+        _ => Err(method_not_allowed("GET, HEAD")),
+    }
 }
 
 async fn totals<S: InboxStore>(store: &S) -> Answer {

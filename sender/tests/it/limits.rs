@@ -2,7 +2,7 @@
 //! endpoint that has too much to do.
 
 use hookproof_core::delivery::{Ctx, Input};
-use hookproof_core::gate::{Admission, Gate, RateRule};
+use hookproof_core::gate::{Admission, BreakerRule, DrainRule, Gate, RateRule};
 use hookproof_core::id::DeliveryId;
 use hookproof_core::time::Millis;
 use hookproof_runtime::host::Host as _;
@@ -130,6 +130,32 @@ async fn an_endpoint_that_asked_to_be_left_alone_is_left_alone_over_a_restart() 
     step_over(&clock, &store, 120_000).await;
     recorded(&sender, 3).await;
     assert_eq!(began(&home), [0, 120_000, 120_000]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_recovery_the_backlog_leaves_at_the_rate_of_the_drain() {
+    let receiver = Receiver::with(&[500, 200]).await;
+    let home = Home::new();
+    let clock = Clock::new();
+    let mut config = looking(&[1]);
+    config.policy.gate.breaker = Some(BreakerRule { failures_in_a_row: 1, ..Default::default() });
+    let per = Millis::from_secs(10);
+    config.policy.gate.drain = Some(DrainRule { attempts: 1, per, lasts: Millis::from_secs(30) });
+    let store = FailingStore::new(home.open().await);
+    let sender = home.start_store(clock.clone(), store.clone(), config).await;
+    sender.register(&receiver.url("/hook")).await;
+    sender.publish("{}").await;
+    recorded(&sender, 1).await;
+    for _ in 0..4 {
+        sender.publish("{}").await;
+    }
+    // The probe, one every ten seconds, and the rest at once when that is over.
+    for (before, secs) in [(1, 60), (2, 70), (3, 80), (4, 90)] {
+        recorded(&sender, before).await;
+        step_over(&clock, &store, secs * 1000).await;
+    }
+    recorded(&sender, 6).await;
+    assert_eq!(began(&home), [0, 60_000, 70_000, 80_000, 90_000, 90_000]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
