@@ -7,6 +7,7 @@ mod breaker;
 mod check;
 mod known;
 mod limiter;
+mod stored;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +22,7 @@ pub use breaker::{
 pub use known::{KnownRule, known_rules};
 use limiter::Limiter;
 pub use limiter::{DrainRule, RATE_ATTEMPTS_MAX, RateRule};
+pub use stored::StoredGate;
 
 /// The settings of a gate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -161,18 +163,17 @@ pub struct Gate {
     limiter: Limiter,
     permits: BTreeMap<PermitId, Timestamp>,
     next_permit: u64,
+    /// Grows with every change that is to be stored.
+    sequence: u64,
 }
 
 impl Gate {
-    /// A gate whose breaker is in the state that was last stored. Permits do not outlive the
-    /// process that held them, and neither does a probe.
+    /// A gate in the state that was last stored. Permits do not outlive the process that held them,
+    /// and neither does a probe.
     #[must_use]
-    pub fn restored(breaker: impl Into<StoredBreaker>) -> Self {
-        let mut breaker = breaker.into();
-        if let Breaker::HalfOpen { probe, .. } = &mut breaker.state {
-            *probe = None;
-        }
-        Self { breaker, ..Self::default() }
+    pub fn restored(stored: impl Into<StoredGate>) -> Self {
+        let StoredGate { breaker, sequence, limiter } = stored.into().without_probe();
+        Self { breaker, limiter, sequence, ..Self::default() }
     }
 
     /// The breaker's state.
@@ -181,10 +182,22 @@ impl Gate {
         self.breaker.state
     }
 
-    /// The breaker as it is to be stored with each recorded attempt.
+    /// The gate as it is to be stored with each claim, before anything is sent, and with each
+    /// recorded attempt.
     #[must_use]
-    pub fn stored(&self) -> StoredBreaker {
-        self.breaker.clone()
+    pub fn stored(&self) -> StoredGate {
+        StoredGate {
+            breaker: self.breaker.clone(),
+            sequence: self.sequence,
+            limiter: self.limiter.clone(),
+        }
+    }
+
+    /// Forgets every failure: whoever enables an endpoint says that it works again. What its limits
+    /// remember stays.
+    pub fn reset(&mut self) {
+        self.sequence += 1;
+        self.breaker = StoredBreaker::default();
     }
 
     /// How many permits are out at `now`.
@@ -197,6 +210,7 @@ impl Gate {
     pub fn admit(&mut self, rule: &GateRule, now: Timestamp, lease: Millis) -> Admission {
         match self.room(rule, now) {
             Ok(_) => {
+                self.sequence += 1;
                 self.limiter.start(rule, now);
                 Admission::Go(self.grant(now.plus(lease)))
             }
@@ -267,6 +281,7 @@ impl Gate {
         permit: Permit,
         signal: Signal,
     ) -> Option<Transition> {
+        self.sequence += 1;
         self.permits.remove(&permit.id);
         if signal == Signal::Success {
             self.limiter.ease();
@@ -282,6 +297,7 @@ impl Gate {
     /// at once until successes give the places back, and none before that time, within
     /// [`GateRule::throttle_max`].
     pub fn throttle(&mut self, rule: &GateRule, now: Timestamp, throttle: Throttle) {
+        self.sequence += 1;
         self.limiter.throttle(rule, now, throttle.wait);
     }
 

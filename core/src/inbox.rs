@@ -51,6 +51,12 @@ pub enum Phase {
         /// When.
         at: Timestamp,
     },
+    /// An event of a newer version of the same entity was applied before it, so it has no effect
+    /// ([`crate::ordering`]).
+    Superseded {
+        /// When that was found.
+        at: Timestamp,
+    },
     /// Its effect failed as often as the rule allows; it stays available.
     Dead {
         /// When.
@@ -104,6 +110,12 @@ pub enum Input {
     Claim,
     /// Its effect was applied, in the transaction that this step is written in.
     Applied {
+        /// The number of the claim.
+        attempt: u32,
+    },
+    /// A newer version of its entity is applied, as was found in the transaction that this step is
+    /// written in.
+    Superseded {
         /// The number of the claim.
         attempt: u32,
     },
@@ -224,7 +236,7 @@ impl Entry {
         match self.phase {
             Phase::Pending { due } => Some(due),
             Phase::Claimed { lease_until, .. } => Some(lease_until),
-            Phase::Applied { .. } | Phase::Dead { .. } => None,
+            Phase::Applied { .. } | Phase::Superseded { .. } | Phase::Dead { .. } => None,
         }
     }
 
@@ -246,6 +258,11 @@ impl Entry {
             {
                 Ok(self.step(Phase::Applied { at: ctx.now }))
             }
+            (Input::Superseded { attempt }, Phase::Claimed { attempt: current, .. })
+                if attempt == current =>
+            {
+                Ok(self.step(Phase::Superseded { at: ctx.now }))
+            }
             (Input::Failed { attempt }, Phase::Claimed { attempt: current, .. })
                 if attempt == current =>
             {
@@ -259,7 +276,9 @@ impl Entry {
                 Ok(self.step(self.after_loss(ctx)))
             }
 
-            (_, Phase::Applied { .. } | Phase::Dead { .. }) => Err(Rejected::Settled),
+            (_, Phase::Applied { .. } | Phase::Superseded { .. } | Phase::Dead { .. }) => {
+                Err(Rejected::Settled)
+            }
             (_, Phase::Pending { .. } | Phase::Claimed { .. }) => Err(Rejected::NotClaimed),
         }
     }

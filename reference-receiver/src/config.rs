@@ -10,6 +10,8 @@ use hookproof_core::time::Millis;
 use hookproof_runtime::server::{CONNECTIONS_MAX_HIGHEST, ServerLimits};
 use serde::Deserialize;
 
+use crate::ordering::OrderingRule;
+
 /// The largest limit on bodies that can be set, in bytes: well below what SQLite takes as a row.
 pub const BODY_BYTES_MAX_HIGHEST: usize = 256 * 1024 * 1024;
 
@@ -49,6 +51,10 @@ pub struct Source {
     /// How far a timestamp may be from the clock, on either side; 5 min unless set.
     #[serde(default = "tolerance")]
     pub tolerance: Millis,
+    /// Where its events say which version of which entity they are about; without it each is applied
+    /// as it comes.
+    #[serde(default)]
+    pub ordering: Option<OrderingRule>,
 }
 
 fn body_bytes_max() -> usize {
@@ -94,7 +100,7 @@ impl Source {
     /// A source with the usual tolerance.
     #[must_use]
     pub fn new(id: SourceId, secrets: Secrets) -> Self {
-        Self { id, secrets, tolerance: tolerance() }
+        Self { id, secrets, tolerance: tolerance(), ordering: None }
     }
 }
 
@@ -131,6 +137,7 @@ impl ReceiverConfig {
         not_zero("inbox.lease", self.inbox.lease)?;
         not_zero("body_timeout", self.body_timeout)?;
         not_zero("limits.header_timeout", self.limits.header_timeout)?;
+        not_zero("limits.write_timeout", self.limits.write_timeout)?;
         not_zero("sweep_interval", self.sweep_interval)
     }
 

@@ -10,12 +10,14 @@
 //! - [`run`]: a receiver over the seam [`Host`];
 //! - [`config`]: what it is told;
 //! - [`store`]: what it keeps, as a trait, and [`sqlite`]: the store it comes with;
+//! - [`ordering`]: which version of which entity an event is about, so that what is late has no effect;
 //! - [`effect`]: what an event brings about, which is where your own code goes.
 
 mod answer;
 pub mod config;
 pub mod effect;
 mod ingress;
+pub mod ordering;
 mod routes;
 pub mod sqlite;
 pub mod store;

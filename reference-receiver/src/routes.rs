@@ -30,29 +30,39 @@ pub(crate) async fn respond<H: Host, S: InboxStore>(
 ) -> Answer {
     let path = request.uri().path().to_owned();
     let mut segments = path.split('/').skip(1).map(decode);
-    match (segments.next().flatten().as_deref(), segments.next(), segments.next()) {
-        (Some("hooks"), Some(Some(id)), None) => match ingress.source(&id) {
-            None => problem(StatusCode::NOT_FOUND, "there is no source of that name"),
-            Some(_) if request.method() != Method::POST => method_not_allowed("POST"),
-            Some(source) => ingress.receive(source, request, peer).await,
-        },
-        (Some("effects" | "health"), _, None) if !is_read(request.method()) => {
-            method_not_allowed("GET, HEAD")
+    let question = match (segments.next().flatten().as_deref(), segments.next(), segments.next()) {
+        (Some("hooks"), Some(Some(id)), None) => {
+            return match ingress.source(&id) {
+                None => problem(StatusCode::NOT_FOUND, "there is no source of that name"),
+                Some(_) if request.method() != Method::POST => method_not_allowed("POST"),
+                Some(source) => ingress.receive(source, request, peer).await,
+            };
         }
-        (Some("effects"), Some(Some(id)), None) if !id.is_empty() => {
-            effects_of(&ingress.store, &id, request.uri().query()).await
+        (Some("effects"), Some(Some(id)), None) if !id.is_empty() => Question::EffectsOf(id),
+        (Some("effects"), None, None) => Question::Totals,
+        (Some("health"), None, None) => Question::Health,
+        _ => {
+            return problem(
+                StatusCode::NOT_FOUND,
+                "the paths are /hooks/{source}, /effects, /effects/{event id} and /health",
+            );
         }
-        (Some("effects"), None, None) => totals(&ingress.store).await,
-        (Some("health"), None, None) => json(StatusCode::OK, &json!({ "status": "ok" })),
-        _ => problem(
-            StatusCode::NOT_FOUND,
-            "the paths are /hooks/{source}, /effects, /effects/{event id} and /health",
-        ),
+    };
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return method_not_allowed("GET, HEAD");
+    }
+    match question {
+        Question::EffectsOf(id) => effects_of(&ingress.store, &id, request.uri().query()).await,
+        Question::Totals => totals(&ingress.store).await,
+        Question::Health => json(StatusCode::OK, &json!({ "status": "ok" })),
     }
 }
 
-fn is_read(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD)
+/// What can be asked.
+enum Question {
+    EffectsOf(String),
+    Totals,
+    Health,
 }
 
 async fn totals<S: InboxStore>(store: &S) -> Answer {

@@ -4,6 +4,7 @@ pub mod rows;
 
 use hookproof_core::id::{EventId, SourceId};
 use hookproof_core::inbox::{Entry, Input, Phase, Receipt, Rejected};
+use hookproof_core::ordering::{Decision, judge};
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::database::{Database, DatabaseConfig, OpenError, Schema, StoreError};
@@ -11,13 +12,14 @@ use hookproof_runtime::host::Host;
 use rusqlite::Connection;
 
 use crate::effect::{Effect, EffectError, Ledger};
+use crate::ordering::Versioned;
 use crate::store::{Applied, Failed, InboxStore, Moment, Recorded, Totals, Verified, Work};
 
 /// What the receiver's database looks like.
 pub const SCHEMA: Schema = Schema {
     name: "receiver",
     application_id: 0x686b_7231,
-    migrations: &[include_str!("sqlite/001_inbox.sql")],
+    migrations: &[include_str!("sqlite/001_inbox.sql"), include_str!("sqlite/002_ordering.sql")],
 };
 
 /// The receiver's store on SQLite, with the effect that it applies; cheap to clone.
@@ -74,9 +76,27 @@ impl<H: Host, E: Effect> InboxStore for SqliteInbox<H, E> {
         self.database.write(move |c| claim(c, &moment)).await
     }
 
-    async fn apply(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
+    async fn apply(
+        &self,
+        work: &Work,
+        versioned: Option<Versioned>,
+        moment: Moment,
+    ) -> Result<Applied, StoreError> {
         let (host, effect, work) = (self.host.clone(), self.effect.clone(), work.clone());
-        self.database.write(move |c| apply(c, &host, &effect, &work, &moment)).await
+        self.database
+            .write(move |c| {
+                if let Some(versioned) = &versioned {
+                    match judged(c, &work, versioned)? {
+                        Decision::Apply => {}
+                        Decision::Ignore => return supersede(c, &work, versioned, false, &moment),
+                        Decision::Reconcile => {
+                            return supersede(c, &work, versioned, true, &moment);
+                        }
+                    }
+                }
+                apply(c, &host, &effect, &work, versioned.as_ref(), &moment)
+            })
+            .await
     }
 
     async fn fail(&self, work: &Work, moment: Moment) -> Result<Failed, StoreError> {
@@ -151,11 +171,12 @@ fn apply<H: Host, E: Effect>(
     host: &H,
     effect: &E,
     work: &Work,
+    versioned: Option<&Versioned>,
     moment: &Moment,
 ) -> Result<Applied, StoreError> {
     let input = Input::Applied { attempt: work.attempt() };
     let Ok(next) = decide(connection, work, moment, input)? else {
-        return Ok(Applied::Superseded);
+        return Ok(Applied::TakenOver);
     };
     let effect = in_savepoint(connection, || effect.apply(connection, work, moment.now))?;
     if let Err(error) = effect {
@@ -165,19 +186,55 @@ fn apply<H: Host, E: Effect>(
         // The error undoes the operation, as the end of the process would.
         return Err(StoreError::Closed);
     }
+    if let Some(versioned) = versioned {
+        rows::set_entity_version(connection, &work.entry, versioned)?;
+    }
     rows::update_entry(connection, &next)?;
     Ok(Applied::Done)
+}
+
+/// What the rule makes of an event about a version of an entity, by the version that is applied at this
+/// moment: this transaction is the only one that runs.
+fn judged(
+    connection: &Connection,
+    work: &Work,
+    versioned: &Versioned,
+) -> Result<Decision, StoreError> {
+    let applied = rows::entity_version(connection, &work.entry.source, &versioned.entity)?;
+    Ok(judge(applied, versioned.version, versioned.late))
+}
+
+/// Marks an event that a newer version, or the same one, came before: without its effect.
+fn supersede(
+    connection: &Connection,
+    work: &Work,
+    versioned: &Versioned,
+    reconciles: bool,
+    moment: &Moment,
+) -> Result<Applied, StoreError> {
+    let input = Input::Superseded { attempt: work.attempt() };
+    let Ok(next) = decide(connection, work, moment, input)? else {
+        return Ok(Applied::TakenOver);
+    };
+    if reconciles {
+        rows::insert_reconciliation(connection, &work.entry, versioned, moment.now)?;
+    }
+    rows::update_entry(connection, &next)?;
+    Ok(Applied::Superseded)
 }
 
 fn fail(connection: &Connection, work: &Work, moment: &Moment) -> Result<Failed, StoreError> {
     let input = Input::Failed { attempt: work.attempt() };
     let Ok(next) = decide(connection, work, moment, input)? else {
-        return Ok(Failed::Superseded);
+        return Ok(Failed::TakenOver);
     };
     rows::update_entry(connection, &next)?;
     Ok(match next.phase {
         Phase::Pending { due } => Failed::Retried { due },
-        Phase::Claimed { .. } | Phase::Applied { .. } | Phase::Dead { .. } => Failed::Dead,
+        Phase::Claimed { .. }
+        | Phase::Applied { .. }
+        | Phase::Superseded { .. }
+        | Phase::Dead { .. } => Failed::Dead,
     })
 }
 

@@ -15,6 +15,7 @@ use hookproof_runtime::database::StoreError;
 use serde::Serialize;
 
 use crate::effect::EffectError;
+use crate::ordering::Versioned;
 
 /// What a step is judged by. It owns its rule, so that it can enter a transaction; in there it is
 /// the [`Ctx`] of the machine.
@@ -84,10 +85,13 @@ impl Work {
 pub enum Applied {
     /// Effect and mark are committed together.
     Done,
+    /// A newer version of the entity is applied already: the effect is left out, and the entry marked
+    /// as superseded.
+    Superseded,
     /// The effect failed, and nothing of it is stored; the claim still holds.
     Failed(EffectError),
     /// The claim is no longer this worker's; nothing is stored.
-    Superseded,
+    TakenOver,
 }
 
 /// What became of a claim whose effect failed.
@@ -101,13 +105,13 @@ pub enum Failed {
     /// That was the last attempt of the schedule; the entry stays available as a dead letter.
     Dead,
     /// The claim is no longer this worker's; nothing is stored.
-    Superseded,
+    TakenOver,
 }
 
 /// How much there is of what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Totals {
-    /// Events recorded. It is the sum of the next four.
+    /// Events recorded. It is the sum of the next five.
     pub events: u64,
     /// Events that wait for a worker.
     pub pending: u64,
@@ -115,12 +119,16 @@ pub struct Totals {
     pub claimed: u64,
     /// Events whose effect is applied.
     pub applied: u64,
+    /// Events that came after a newer version of their entity, and have no effect.
+    pub superseded: u64,
     /// Events whose effect failed for good.
     pub dead: u64,
     /// Rows of the ledger.
     pub effects: u64,
     /// Pairs of source and event id with more than one effect: each is a broken promise.
     pub effects_twice: u64,
+    /// Superseded events whose entity is to be fetched again from its source.
+    pub to_reconcile: u64,
     /// Requests that were duplicates of a recorded event.
     pub duplicates: u64,
 }
@@ -151,10 +159,12 @@ pub trait InboxStore: Clone + Send + Sync + 'static {
         moment: Moment,
     ) -> impl Future<Output = Result<Option<Work>, StoreError>> + Send;
 
-    /// Applies the effect and marks the entry, in one transaction.
+    /// Applies the effect and marks the entry, in one transaction. If the event is about a version of
+    /// an entity, that decides there as well whether the effect applies, and is remembered.
     fn apply(
         &self,
         work: &Work,
+        versioned: Option<Versioned>,
         moment: Moment,
     ) -> impl Future<Output = Result<Applied, StoreError>> + Send;
 

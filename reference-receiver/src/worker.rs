@@ -4,8 +4,10 @@
 //! lost, with the process or on the way, costs at most the sweep interval. Nor does it depend on
 //! how the last turn ended: whatever a claim leads to, its lease ends.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hookproof_core::id::SourceId;
 use hookproof_core::inbox::InboxRule;
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::crash_point::CrashPoint;
@@ -13,8 +15,9 @@ use hookproof_runtime::database::StoreError;
 use hookproof_runtime::host::Host;
 use tokio::sync::{Notify, watch};
 
-use crate::config::ReceiverConfig;
+use crate::config::{ReceiverConfig, Source};
 use crate::effect::EffectError;
+use crate::ordering::OrderingRule;
 use crate::store::{Applied, Failed, InboxStore, Moment, Work};
 
 /// Works off the inbox of `store`.
@@ -22,6 +25,8 @@ pub(crate) struct Worker<H, S> {
     host: H,
     store: S,
     rule: Arc<InboxRule>,
+    /// The sources whose events are applied in order.
+    ordering: BTreeMap<SourceId, OrderingRule>,
     /// The longest that a row without a wake-up stays unseen, and the pause after a store's error.
     sweep_interval: Millis,
     wake: Arc<Notify>,
@@ -39,8 +44,10 @@ enum Turn {
 impl<H: Host, S: InboxStore> Worker<H, S> {
     pub(crate) fn new(host: H, store: S, config: &ReceiverConfig, wake: Arc<Notify>) -> Self {
         let rule = Arc::new(config.inbox.clone());
+        let ordered = |source: &Source| Some((source.id.clone(), source.ordering.clone()?));
+        let ordering = config.sources.iter().filter_map(ordered).collect();
         let sweep_interval = config.sweep_interval;
-        Self { host, store, rule, sweep_interval, wake, is_recovered: false }
+        Self { host, store, rule, ordering, sweep_interval, wake, is_recovered: false }
     }
 
     /// Gives up what a former process had claimed, once in the life of this one.
@@ -118,10 +125,19 @@ impl<H: Host, S: InboxStore> Worker<H, S> {
     }
 
     async fn finish(&self, work: &Work) -> Result<(), StoreError> {
-        match self.store.apply(work, self.moment()).await? {
+        let rule = self.ordering.get(&work.entry.source);
+        let versioned = match rule.map_or(Ok(None), |rule| rule.read(&work.body)) {
+            Ok(versioned) => versioned,
+            Err(problem) => return self.fail(work, &EffectError::new(problem)).await,
+        };
+        match self.store.apply(work, versioned, self.moment()).await? {
             Applied::Done => self.host.at(CrashPoint::WorkMarked).await,
+            Applied::Superseded => tracing::info!(
+                source = %work.entry.source, event_id = %work.entry.event_id,
+                "a newer version of the entity is applied: the event has no effect"
+            ),
             Applied::Failed(error) => self.fail(work, &error).await?,
-            Applied::Superseded => superseded(work),
+            Applied::TakenOver => taken_over(work),
         }
         Ok(())
     }
@@ -138,7 +154,7 @@ impl<H: Host, S: InboxStore> Worker<H, S> {
                 %source, %event_id, attempt, %error,
                 "an effect failed for the last time: the event is a dead letter"
             ),
-            Failed::Superseded => superseded(work),
+            Failed::TakenOver => taken_over(work),
         }
         Ok(())
     }
@@ -148,7 +164,7 @@ impl<H: Host, S: InboxStore> Worker<H, S> {
     }
 }
 
-fn superseded(work: &Work) {
+fn taken_over(work: &Work) {
     tracing::info!(
         source = %work.entry.source, event_id = %work.entry.event_id, attempt = work.attempt(),
         "a claim was taken over before its effect: nothing of this attempt is stored"

@@ -32,7 +32,7 @@ pub trait Host: Clone + Send + Sync + 'static {
     /// Starts a task that ends with the host.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
 
-    /// Waits.
+    /// Waits, counted from the call and not from the first poll, by a clock that is never set.
     fn sleep(&self, span: Millis) -> impl Future<Output = ()> + Send;
 
     /// The addresses of a name, or of an address in text form.

@@ -1,5 +1,7 @@
 //! An HTTP/1.1 server over the seam: bounded connections, bounded waits, a graceful end.
 
+mod stalling;
+
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -18,6 +20,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::crash_point::CrashPoint;
 use crate::host::Host;
+use stalling::Stalling;
 
 /// What a server allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -27,6 +30,8 @@ pub struct ServerLimits {
     pub connections_max: usize,
     /// The longest wait for a request's headers, and so for an idle connection's next request.
     pub header_timeout: Millis,
+    /// The longest wait for a client to take more of its response.
+    pub write_timeout: Millis,
     /// How long open requests may go on after the end was asked for.
     pub drain_timeout: Millis,
 }
@@ -39,6 +44,7 @@ impl Default for ServerLimits {
         Self {
             connections_max: 1024,
             header_timeout: Millis::from_secs(10),
+            write_timeout: Millis::from_secs(10),
             drain_timeout: Millis::from_secs(10),
         }
     }
@@ -135,6 +141,7 @@ impl<H: Host, S> Connection<H, S> {
                 Ok::<_, std::convert::Infallible>(response.map(|body| Written { body, after }))
             }
         });
+        let stream = Stalling::new(self.host.clone(), stream, self.limits.write_timeout);
         let connection = hyper::server::conn::http1::Builder::new()
             // A date that the simulator could not replay, and that no client here reads.
             .auto_date_header(false)

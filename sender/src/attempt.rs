@@ -1,7 +1,9 @@
 //! One attempt: resolve, connect, send, read the answer. What comes back is data, never an error.
 
+use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 
 use bytes::Bytes;
 use hookproof_core::address::Judgement;
@@ -52,10 +54,13 @@ where
     let Phase::InFlight { started_at, .. } = claimed.delivery.phase else {
         return Failure::Blocked.into();
     };
+    let total = shared.config.policy.total_timeout;
     // Counted from the claim, as its lease is: a claim whose commit took long leaves less time, and
-    // an attempt never outlives it.
-    let deadline = started_at.plus(shared.config.policy.total_timeout);
-    let made = host.within(deadline.since(host.now()), send(shared, claimed, deadline)).await;
+    // an attempt never outlives it. This is the last look at the wall clock: one that is set in the
+    // middle of the attempt changes nothing.
+    let rest = started_at.plus(total).since(host.now()).min(total);
+    let body_deadline = pin!(host.sleep(rest.minus(BODY_GRACE)));
+    let made = host.within(rest, send(shared, claimed, body_deadline)).await;
     match made {
         Some(Ok(made)) => made,
         Some(Err(failure)) => failure.into(),
@@ -66,7 +71,7 @@ where
 async fn send<H: Host, S>(
     shared: &Shared<H, S>,
     claimed: &Claimed,
-    deadline: Timestamp,
+    body_deadline: impl Future<Output = ()> + Send,
 ) -> Result<Made, Failure>
 where
     S: Send + Sync,
@@ -90,9 +95,9 @@ where
             tracing::debug!(host = name, %error, "the TLS handshake failed");
             Failure::Tls
         })?;
-        converse(shared, stream, request, deadline).await
+        converse(shared, stream, request, body_deadline).await
     } else {
-        converse(shared, stream, request, deadline).await
+        converse(shared, stream, request, body_deadline).await
     }
 }
 
@@ -147,7 +152,7 @@ async fn converse<H: Host, S, T>(
     shared: &Shared<H, S>,
     stream: T,
     request: Request<Full<Bytes>>,
-    deadline: Timestamp,
+    body_deadline: impl Future<Output = ()> + Send,
 ) -> Result<Made, Failure>
 where
     S: Send + Sync,
@@ -166,8 +171,6 @@ where
     let status = exchange.status();
     let retry_after = read_retry_after(exchange.headers(), host.now());
     // The status is known: a body that never ends must not turn it into a timeout.
-    let rest = deadline.since(host.now()).get();
-    let body_deadline = host.sleep(Millis::new(rest.saturating_sub(BODY_GRACE.get())));
     let answer = exchange.read(shared.config.excerpt_bytes_max, body_deadline).await;
     Ok(Made { outcome: Outcome::Answered { status, retry_after }, excerpt: answer.body })
 }

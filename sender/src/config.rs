@@ -88,6 +88,7 @@ impl SenderConfig {
             ("sweep_interval", self.sweep_interval == Millis::ZERO),
             ("limits.connections_max", self.limits.connections_max == 0),
             ("limits.header_timeout", self.limits.header_timeout == Millis::ZERO),
+            ("limits.write_timeout", self.limits.write_timeout == Millis::ZERO),
         ];
         if self.limits.connections_max > CONNECTIONS_MAX_HIGHEST {
             return Err(ConfigError::TooLarge("limits.connections_max", CONNECTIONS_MAX_HIGHEST));

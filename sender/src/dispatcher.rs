@@ -5,12 +5,12 @@
 //! then sleeps until the next thing can be due. Waking it is only a hint: the sweep interval bounds
 //! what a lost wake-up costs.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use hookproof_core::classify::Signal;
 use hookproof_core::delivery::{Ctx, Delivery, Effect, Input, Phase, Rejected, Step};
-use hookproof_core::gate::{Admission, Gate, Permit, Transition};
+use hookproof_core::gate::{Admission, Permit, StoredGate, Transition};
 use hookproof_core::id::EndpointId;
 use hookproof_core::outcome::Outcome;
 use hookproof_core::time::{Millis, Timestamp};
@@ -30,11 +30,8 @@ const KEPT_PART: u32 = 8;
 /// How long to wait after the store refused.
 const STORE_PAUSE: Millis = Millis::new(200);
 
-type Gates = Mutex<BTreeMap<EndpointId, Gate>>;
-
 pub(crate) struct Dispatcher<H, S> {
     shared: Arc<Shared<H, S>>,
-    gates: Arc<Gates>,
     /// Each attempt holds a sender of this channel: its length is the number under way, and it
     /// closes when the last one has ended.
     under_way: mpsc::Sender<()>,
@@ -50,7 +47,7 @@ struct Wanted {
 impl<H: Host, S: Store> Dispatcher<H, S> {
     pub(crate) fn new(shared: Arc<Shared<H, S>>) -> Self {
         let (under_way, all_ended) = mpsc::channel(1);
-        Self { shared, gates: Arc::default(), under_way, all_ended }
+        Self { shared, under_way, all_ended }
     }
 
     /// Dispatches until told to stop, then waits for the attempts under way.
@@ -132,15 +129,14 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
 
     /// When places are scarce, an endpoint that holds none comes before one that holds many.
     fn fewest_under_way_first(&self, endpoints: &mut [DueEndpoint], now: Timestamp) {
-        let gates = lock(&self.gates);
-        endpoints.sort_by_key(|endpoint| gates.get(&endpoint.id).map_or(0, |g| g.in_flight(now)));
+        let gates = &self.shared.gates;
+        endpoints.sort_by_key(|endpoint| gates.in_flight(&endpoint.id, now));
     }
 
     /// An equal part of the places that are left, and some are kept for endpoints that hold none: so
     /// endpoints that never answer cannot take them all.
     fn share(&self, endpoint: &DueEndpoint, now: Timestamp, wanted: usize, to_share: usize) -> u32 {
-        let is_served =
-            lock(&self.gates).get(&endpoint.id).is_some_and(|gate| gate.in_flight(now) > 0);
+        let is_served = self.shared.gates.in_flight(&endpoint.id, now) > 0;
         let kept = if is_served { self.shared.config.attempts_max / KEPT_PART } else { 0 };
         let left = self.places_left(wanted).saturating_sub(kept);
         let to_share = u32::try_from(to_share).unwrap_or(u32::MAX).max(1);
@@ -159,13 +155,8 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
             return Ok(endpoint.next_due);
         }
         let policy = &self.shared.config.policy;
-        let room = {
-            let mut gates = lock(&self.gates);
-            let gate = gates
-                .entry(endpoint.id.clone())
-                .or_insert_with(|| Gate::restored(endpoint.breaker.clone()));
-            gate.room(&policy.gate, now)
-        };
+        let stored = || endpoint.gate.clone();
+        let room = self.shared.gates.with(&endpoint.id, stored, |g| g.room(&policy.gate, now));
         let room = match room {
             Ok(room) => room.min(share),
             Err((until, _why)) => return Ok(Some(until)),
@@ -189,9 +180,8 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
 
     fn admit(&self, delivery: &Delivery, now: Timestamp) -> Admission {
         let policy = &self.shared.config.policy;
-        let mut gates = lock(&self.gates);
-        let gate = gates.entry(delivery.endpoint_id.clone()).or_default();
-        gate.admit(&policy.gate, now, policy.lease())
+        let gates = &self.shared.gates;
+        gates.known(&delivery.endpoint_id, |gate| gate.admit(&policy.gate, now, policy.lease()))
     }
 
     fn places_left(&self, wanted: usize) -> u32 {
@@ -213,7 +203,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
                 (w.step, (endpoint, w.permit))
             })
             .unzip();
-        let claims = match self.shared.store.claim(steps).await {
+        let claims = match self.shared.store.claim(steps, self.gates_of(&permits)).await {
             Ok(claims) => claims,
             Err(error) => {
                 for (endpoint, permit) in permits {
@@ -233,16 +223,25 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         Ok(())
     }
 
+    /// Stored with the claims, so that a window of the rate limit holds what began in it even if this
+    /// process does not live to record it.
+    fn gates_of(&self, permits: &[(EndpointId, Permit)]) -> Vec<(EndpointId, StoredGate)> {
+        let rule = &self.shared.config.policy.gate;
+        if rule.rate.is_none() && rule.drain.is_none() {
+            return Vec::new();
+        }
+        let endpoints: BTreeSet<_> = permits.iter().map(|(endpoint, _)| endpoint).collect();
+        endpoints.into_iter().map(|id| (id.clone(), self.shared.gates.stored(id))).collect()
+    }
+
     fn release(&self, endpoint: &EndpointId, permit: Permit, signal: Signal) {
         let policy = &self.shared.config.policy;
-        let mut gates = lock(&self.gates);
-        let gate = gates.entry(endpoint.clone()).or_default();
-        gate.record(&policy.gate, self.shared.host.now(), permit, signal);
+        let now = self.shared.host.now();
+        self.shared.gates.known(endpoint, |gate| gate.record(&policy.gate, now, permit, signal));
     }
 
     fn begin(&self, claimed: Claimed, permit: Permit) {
-        let attempt =
-            Attempt { shared: self.shared.clone(), gates: self.gates.clone(), claimed, permit };
+        let attempt = Attempt { shared: self.shared.clone(), claimed, permit };
         let under_way = self.under_way.clone();
         let shared = self.shared.clone();
         self.shared.host.spawn(async move {
@@ -257,7 +256,6 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
 /// One attempt under way.
 struct Attempt<H, S> {
     shared: Arc<Shared<H, S>>,
-    gates: Arc<Gates>,
     claimed: Claimed,
     permit: Permit,
 }
@@ -279,28 +277,26 @@ impl<H: Host, S: Store> Attempt<H, S> {
     /// store that refuses is asked again for as long as the claim holds. It is asked at least once: if
     /// the claim is over, the version says so.
     async fn record(self, attempt: u32, lease_until: Timestamp, made: Made) {
-        let Self { shared, gates, claimed, permit } = self;
+        let Self { shared, claimed, permit } = self;
         let delivery = claimed.delivery;
         let policy = &shared.config.policy;
         let judgement = policy.classification.judge(&made.outcome);
         let endpoint = &delivery.endpoint_id;
-        let transition = {
-            let mut gates = lock(&gates);
-            let gate = gates.entry(endpoint.clone()).or_default();
+        let transition = shared.gates.known(endpoint, |gate| {
             let now = shared.host.now();
             if let Some(throttle) = judgement.throttle {
                 gate.throttle(&policy.gate, now, throttle);
             }
             gate.record(&policy.gate, now, permit, judgement.signal)
-        };
+        });
         let gives_up = matches!(transition, Some(Transition::Disabled { .. }));
         log_transition(endpoint, transition);
         let input = Input::Finished { attempt, outcome: made.outcome };
         loop {
             let step = delivery.handle(shared.ctx(), input);
             // As it is now: while this one waited, others may have moved it on.
-            let breaker = lock(&gates).get(endpoint).map(Gate::stored);
-            let beside = Beside { excerpt: made.excerpt.clone(), breaker, gives_up };
+            let gate = Some(shared.gates.stored(endpoint));
+            let beside = Beside { excerpt: made.excerpt.clone(), gate, gives_up };
             match shared.write(step, beside).await {
                 Ok(()) => {
                     shared.host.at(CrashPoint::AttemptRecorded).await;
@@ -380,9 +376,4 @@ fn log_transition(endpoint: &EndpointId, transition: Option<Transition>) {
         Some(Transition::Closed) => tracing::info!(%endpoint, "the breaker is closed"),
         None => {}
     }
-}
-
-/// A panic elsewhere cannot leave a gate half-changed: each change is one call.
-fn lock(gates: &Gates) -> MutexGuard<'_, BTreeMap<EndpointId, Gate>> {
-    gates.lock().unwrap_or_else(PoisonError::into_inner)
 }

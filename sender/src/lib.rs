@@ -10,6 +10,7 @@ pub mod api;
 pub mod attempt;
 pub mod config;
 pub mod dispatcher;
+mod gates;
 pub mod notifier;
 pub mod sqlite;
 pub mod store;
@@ -25,6 +26,7 @@ use tokio::sync::{Notify, watch};
 
 use config::SenderConfig;
 use dispatcher::Dispatcher;
+use gates::Gates;
 use notifier::Notifier;
 use store::Store;
 
@@ -34,6 +36,7 @@ pub(crate) struct Shared<H, S> {
     pub(crate) store: S,
     pub(crate) config: SenderConfig,
     pub(crate) tls: tls::Tls,
+    pub(crate) gates: Gates,
     /// Wakes the dispatcher: something may be due.
     pub(crate) due: Notify,
     /// Wakes the notifier: a notice may be pending.
@@ -56,6 +59,7 @@ pub async fn run<H: Host, S: Store>(
         store,
         config,
         tls,
+        gates: Gates::default(),
         due: Notify::new(),
         notice: Notify::new(),
     });

@@ -8,11 +8,13 @@ mod notices;
 use hookproof_core::delivery::{Committed, Delivery, Rejected, Step};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::Event;
+use hookproof_core::gate::StoredGate;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::{Database, DatabaseConfig, OpenError, Schema, StoreError};
 use hookproof_runtime::host::Host;
-use rusqlite::types::Type;
+use rusqlite::types::{FromSql, Type};
+use rusqlite::{Connection, Row, Rows};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,7 +27,7 @@ use crate::store::{
 pub const SCHEMA: Schema = Schema {
     name: "sender",
     application_id: 0x686b_7331,
-    migrations: &[include_str!("sqlite/001_initial.sql")],
+    migrations: &[include_str!("sqlite/001_initial.sql"), include_str!("sqlite/002_gates.sql")],
 };
 
 /// The sender's store on SQLite; cheap to clone.
@@ -43,6 +45,24 @@ impl SqliteStore {
     pub fn open<H: Host>(host: &H, config: &DatabaseConfig) -> Result<Self, OpenError> {
         Ok(Self { database: Database::open(host, config, &SCHEMA)? })
     }
+
+    /// The deliveries that `read` finds; those that cannot be read are set aside. If they are so many
+    /// that nothing else was found, there may be more behind them.
+    async fn readable(
+        &self,
+        read: impl Fn(&Connection) -> Result<Read<Delivery>, StoreError> + Clone + Send + 'static,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        loop {
+            let (found, unreadable) = self.database.read(read.clone()).await?;
+            if unreadable.is_empty() {
+                return Ok(found);
+            }
+            self.database.write(move |c| deliveries::set_aside(c, &unreadable)).await?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+    }
 }
 
 impl Store for SqliteStore {
@@ -54,12 +74,24 @@ impl Store for SqliteStore {
         self.database.read(endpoints::all).await
     }
 
+    async fn gate(&self, id: EndpointId) -> Result<Option<StoredGate>, StoreError> {
+        self.database.read(move |c| endpoints::gate(c, &id)).await
+    }
+
     async fn set_endpoint_status(
         &self,
         id: EndpointId,
         status: EndpointStatus,
+        gate: Option<StoredGate>,
     ) -> Result<bool, StoreError> {
-        self.database.write(move |c| endpoints::set_status(c, &id, status)).await
+        self.database
+            .write(move |c| {
+                if let Some(gate) = gate {
+                    endpoints::set_gate(c, &id, &gate)?;
+                }
+                endpoints::set_status(c, &id, status)
+            })
+            .await
     }
 
     async fn publish(&self, publication: Publication) -> Result<Published, StoreError> {
@@ -71,7 +103,11 @@ impl Store for SqliteStore {
     }
 
     async fn due_endpoints(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
-        self.database.read(move |c| endpoints::due(c, now)).await
+        let (due, unreadable) = self.database.read(move |c| endpoints::due(c, now)).await?;
+        if !unreadable.is_empty() {
+            self.database.write(move |c| endpoints::disable_unreadable(c, &unreadable)).await?;
+        }
+        Ok(due)
     }
 
     async fn due_deliveries(
@@ -80,12 +116,22 @@ impl Store for SqliteStore {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<Delivery>, StoreError> {
-        self.database.read(move |c| deliveries::due(c, &endpoint, now, limit)).await
+        let read = move |c: &Connection| deliveries::due(c, &endpoint, now, limit);
+        self.readable(read).await
     }
 
-    async fn claim(&self, steps: Vec<Step>) -> Result<Vec<Result<Claimed, Rejected>>, StoreError> {
+    async fn claim(
+        &self,
+        steps: Vec<Step>,
+        gates: Vec<(EndpointId, StoredGate)>,
+    ) -> Result<Vec<Result<Claimed, Rejected>>, StoreError> {
         self.database
-            .write(move |c| steps.into_iter().map(|step| deliveries::claim(c, step)).collect())
+            .write(move |c| {
+                for (endpoint, gate) in &gates {
+                    endpoints::set_gate(c, endpoint, gate)?;
+                }
+                steps.into_iter().map(|step| deliveries::claim(c, step)).collect()
+            })
             .await
     }
 
@@ -98,7 +144,7 @@ impl Store for SqliteStore {
     }
 
     async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {
-        self.database.read(move |c| deliveries::leased(c, until, limit)).await
+        self.readable(move |c| deliveries::leased(c, until, limit)).await
     }
 
     async fn next_lease_end(&self) -> Result<Option<Timestamp>, StoreError> {
@@ -127,6 +173,43 @@ impl Store for SqliteStore {
 
     async fn notice_sent(&self, id: i64, now: Timestamp) -> Result<(), StoreError> {
         self.database.write(move |c| notices::sent(c, id, now)).await
+    }
+}
+
+/// A row that cannot be read: its key, and why.
+struct Unreadable<K> {
+    key: K,
+    error: rusqlite::Error,
+}
+
+/// What was read, and what could not be.
+type Read<T, K = i64> = (Vec<T>, Vec<Unreadable<K>>);
+
+/// Reads each row by itself, so that one that cannot be read does not hide the others. `key` is what
+/// finds such a row again.
+fn each<T, K: FromSql>(
+    mut rows: Rows<'_>,
+    key: &'static str,
+    mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Read<T, K>, StoreError> {
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        match read(row) {
+            Ok(value) => found.push(value),
+            Err(error) => unreadable.push(Unreadable { key: row.get(key)?, error }),
+        }
+    }
+    Ok((found, unreadable))
+}
+
+/// Tells a row that cannot be read from a store that cannot be asked.
+fn readable<T>(read: Result<T, StoreError>) -> Result<Result<T, rusqlite::Error>, StoreError> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(StoreError::Sqlite(error @ rusqlite::Error::FromSqlConversionFailure(..))) => {
+            Ok(Err(error))
+        }
+        Err(error) => Err(error),
     }
 }
 

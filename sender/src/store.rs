@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hookproof_core::delivery::{AttemptRecord, Committed, DeadReason, Delivery, Rejected, Step};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::{Event, EventType};
-use hookproof_core::gate::StoredBreaker;
+use hookproof_core::gate::StoredGate;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
@@ -38,7 +38,7 @@ pub enum Published {
         /// How many deliveries it has.
         deliveries: usize,
     },
-    /// The key was used before for another type or body.
+    /// The key was used before for another type, content type or body.
     Conflict {
         /// The id of that other event.
         event_id: EventId,
@@ -61,8 +61,8 @@ pub struct Claimed {
 pub struct Beside {
     /// The beginning of the response body.
     pub excerpt: Vec<u8>,
-    /// The endpoint's breaker after the attempt.
-    pub breaker: Option<StoredBreaker>,
+    /// The endpoint's gate after the attempt; not stored over a later one.
+    pub gate: Option<StoredGate>,
     /// Whether the breaker's rule gives the endpoint up: it is disabled, and its owner told.
     pub gives_up: bool,
 }
@@ -72,8 +72,8 @@ pub struct Beside {
 pub struct DueEndpoint {
     /// The endpoint.
     pub id: EndpointId,
-    /// Its breaker as last stored.
-    pub breaker: StoredBreaker,
+    /// Its gate as last stored.
+    pub gate: StoredGate,
     /// Whether a delivery is due now.
     pub is_due: bool,
     /// When the next one after now is due.
@@ -175,6 +175,8 @@ pub struct Totals {
     pub dead: u64,
     /// Deliveries that were withdrawn.
     pub cancelled: u64,
+    /// Deliveries whose rows cannot be read: no attempt is made until somebody has mended them.
+    pub unreadable: u64,
     /// Attempts recorded.
     pub attempts: u64,
     /// Notices not sent yet.
@@ -193,11 +195,20 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// All endpoints, the oldest first.
     fn endpoints(&self) -> impl Future<Output = Result<Vec<Endpoint>, StoreError>> + Send;
 
-    /// Enables or disables an endpoint; `false` if there is none of that id.
+    /// An endpoint's gate as last stored; `None` if there is no endpoint of that id. If it cannot be
+    /// read, it is as new but for its number.
+    fn gate(
+        &self,
+        id: EndpointId,
+    ) -> impl Future<Output = Result<Option<StoredGate>, StoreError>> + Send;
+
+    /// Enables or disables an endpoint, and stores its gate unless a later one is stored; `false` if
+    /// there is no endpoint of that id.
     fn set_endpoint_status(
         &self,
         id: EndpointId,
         status: EndpointStatus,
+        gate: Option<StoredGate>,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Stores an event together with a delivery for every endpoint that wants it.
@@ -209,13 +220,15 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// One event.
     fn event(&self, id: EventId) -> impl Future<Output = Result<Option<Event>, StoreError>> + Send;
 
-    /// The endpoints that are enabled and have scheduled deliveries.
+    /// The endpoints that are enabled, and when something is due to them. One whose row cannot be
+    /// read is disabled, with an error in the log: it must not hold up the others.
     fn due_endpoints(
         &self,
         now: Timestamp,
     ) -> impl Future<Output = Result<Vec<DueEndpoint>, StoreError>> + Send;
 
-    /// The deliveries to an endpoint that are due, the longest due first.
+    /// The deliveries to an endpoint that are due, the longest due first. One that cannot be read is
+    /// set aside, with an error in the log: it must not hold up the others.
     fn due_deliveries(
         &self,
         endpoint: EndpointId,
@@ -223,10 +236,12 @@ pub trait Store: Clone + Send + Sync + 'static {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
 
-    /// Writes claims, each by itself accepted or rejected.
+    /// Writes claims, each by itself accepted or rejected, and the gates of their endpoints as they
+    /// are with them, unless later ones are stored.
     fn claim(
         &self,
         steps: Vec<Step>,
+        gates: Vec<(EndpointId, StoredGate)>,
     ) -> impl Future<Output = Result<Vec<Result<Claimed, Rejected>>, StoreError>> + Send;
 
     /// Writes a step with its record, its notice and what stands beside them.
@@ -237,6 +252,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Result<Committed, Rejected>, StoreError>> + Send;
 
     /// The deliveries in flight whose lease ends at `until` or before, those first that end first.
+    /// One that cannot be read is set aside, with an error in the log.
     fn leased(
         &self,
         until: Timestamp,

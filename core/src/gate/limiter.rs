@@ -51,18 +51,71 @@ impl RateRule {
     }
 }
 
-/// What a limiter remembers. It does not outlive the process: a restart begins an empty window.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+/// What a limiter remembers. It is stored with the gate, so that a rate is exact over a restart.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Limiter {
     /// When attempts began, in order.
+    #[serde(with = "gaps", skip_serializing_if = "VecDeque::is_empty")]
     starts: VecDeque<Timestamp>,
     /// The endpoint asked to be left alone until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
     held_until: Option<Timestamp>,
     /// How many of the places for attempts are withdrawn.
+    #[serde(skip_serializing_if = "is_zero")]
     withdrawn: u32,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference to the field")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// Times in order as the first one and the milliseconds between each two: they are written with
+/// every claim, and there may be [`RATE_ATTEMPTS_MAX`] of them.
+mod gaps {
+    use std::collections::VecDeque;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use crate::time::Timestamp;
+
+    pub(super) fn serialize<S: Serializer>(
+        times: &VecDeque<Timestamp>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut before = 0_i64;
+        let gaps: Vec<i64> = times
+            .iter()
+            .map(|at| {
+                let gap = at.as_millis().wrapping_sub(before);
+                before = at.as_millis();
+                gap
+            })
+            .collect();
+        gaps.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<VecDeque<Timestamp>, D::Error> {
+        let mut at = 0_i64;
+        let gaps = Vec::<i64>::deserialize(deserializer)?;
+        Ok(gaps
+            .into_iter()
+            .map(|gap| {
+                at = at.wrapping_add(gap);
+                Timestamp::from_millis(at)
+            })
+            .collect())
+    }
+}
+
 impl Limiter {
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// How many attempts may be under way at once.
     pub(super) fn concurrency_max(&self, rule: &GateRule) -> u32 {
         let floor = rule.concurrency_max.min(1);

@@ -62,6 +62,7 @@ fn an_event_that_is_stored_is_a_duplicate_whatever_became_of_it() {
         pending(LATER),
         claimed(LATER),
         Phase::Applied { at: EARLIER },
+        Phase::Superseded { at: EARLIER },
         Phase::Dead { at: EARLIER },
     ];
     for phase in phases {
@@ -76,6 +77,7 @@ fn a_worker_must_look_again_when_an_entry_is_due_or_its_lease_ends_and_never_whe
     assert_eq!(entry_in(pending(LATER)).wake_at(), Some(LATER));
     assert_eq!(entry_in(claimed(LATER)).wake_at(), Some(LATER));
     assert_eq!(entry_in(Phase::Applied { at: EARLIER }).wake_at(), None);
+    assert_eq!(entry_in(Phase::Superseded { at: EARLIER }).wake_at(), None);
     assert_eq!(entry_in(Phase::Dead { at: EARLIER }).wake_at(), None);
 }
 
@@ -99,6 +101,12 @@ fn an_applied_effect_is_marked() {
 }
 
 #[test]
+fn an_event_that_comes_after_a_newer_version_is_superseded() {
+    check(claimed(LATER), Input::Superseded { attempt: 2 }, Ok(Phase::Superseded { at: NOW }));
+    check(claimed(EARLIER), Input::Superseded { attempt: 2 }, Ok(Phase::Superseded { at: NOW }));
+}
+
+#[test]
 fn a_failed_effect_is_tried_again_by_the_schedule() {
     check(claimed(LATER), Input::Failed { attempt: 2 }, Ok(pending(NOW.plus(secs(10)))));
 }
@@ -107,6 +115,7 @@ fn a_failed_effect_is_tried_again_by_the_schedule() {
 fn what_a_worker_says_about_another_claim_is_rejected() {
     for attempt in [0, 1, 3, u32::MAX] {
         check(claimed(LATER), Input::Applied { attempt }, Err(Rejected::NotClaimed));
+        check(claimed(LATER), Input::Superseded { attempt }, Err(Rejected::NotClaimed));
         check(claimed(LATER), Input::Failed { attempt }, Err(Rejected::NotClaimed));
     }
     check(pending(NOW), Input::Applied { attempt: 2 }, Err(Rejected::NotClaimed));
@@ -129,7 +138,8 @@ fn a_claim_whose_owner_is_lost_is_taken_over_at_once() {
 
 #[test]
 fn a_final_state_takes_nothing() {
-    for phase in [Phase::Applied { at: EARLIER }, Phase::Dead { at: EARLIER }] {
+    let at = EARLIER;
+    for phase in [Phase::Applied { at }, Phase::Superseded { at }, Phase::Dead { at }] {
         for input in inputs(2) {
             check(phase, input, Err(Rejected::Settled));
         }
@@ -214,6 +224,7 @@ fn a_phase_is_told_in_json_by_its_name() {
     assert_eq!(json(pending(at(5))), r#"{"name":"pending","due":5}"#);
     assert_eq!(json(claimed(at(5))), r#"{"name":"claimed","attempt":2,"lease_until":5}"#);
     assert_eq!(json(Phase::Applied { at: at(5) }), r#"{"name":"applied","at":5}"#);
+    assert_eq!(json(Phase::Superseded { at: at(5) }), r#"{"name":"superseded","at":5}"#);
     assert_eq!(json(Phase::Dead { at: at(5) }), r#"{"name":"dead","at":5}"#);
 }
 
@@ -284,16 +295,19 @@ fn check_step(before: &Entry, input: Input, after: &Entry) {
     );
     let applied = matches!(after.phase, Phase::Applied { .. });
     assert_eq!(applied, matches!(input, Input::Applied { .. }), "only an effect is marked");
+    let superseded = matches!(after.phase, Phase::Superseded { .. });
+    assert_eq!(superseded, matches!(input, Input::Superseded { .. }), "only by a newer version");
     if let Phase::Dead { .. } = after.phase {
         let lost = matches!(input, Input::LeaseExpired | Input::OwnerLost);
         assert!(lost || matches!(input, Input::Failed { .. }), "only a claim without effect kills");
     }
 }
 
-fn inputs(attempt: u32) -> [Input; 5] {
+fn inputs(attempt: u32) -> [Input; 6] {
     [
         Input::Claim,
         Input::Applied { attempt },
+        Input::Superseded { attempt },
         Input::Failed { attempt },
         Input::LeaseExpired,
         Input::OwnerLost,
@@ -316,6 +330,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         (prop_oneof![4 => 0..4_u32, 1 => any::<u32>()], timestamp())
             .prop_map(|(attempt, lease_until)| Phase::Claimed { attempt, lease_until }),
         timestamp().prop_map(|at| Phase::Applied { at }),
+        timestamp().prop_map(|at| Phase::Superseded { at }),
         timestamp().prop_map(|at| Phase::Dead { at }),
     ];
     let attempts = prop_oneof![4 => 0..20_u32, 1 => any::<u32>(), 1 => Just(u32::MAX)];
@@ -337,7 +352,7 @@ proptest! {
         other_version in any::<u64>(),
     ) {
         let ctx = Ctx { now, entropy, rule: &rule };
-        let is_final = matches!(entry.phase, Phase::Applied { .. } | Phase::Dead { .. });
+        let is_final = entry.wake_at().is_none();
         match entry.handle(ctx, input) {
             Err(rejected) => prop_assert_eq!(rejected == Rejected::Settled, is_final),
             Ok(step) => {

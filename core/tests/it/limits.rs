@@ -3,6 +3,7 @@
 use hookproof_core::classify::{Signal, Throttle};
 use hookproof_core::gate::{
     Admission, Breaker, BreakerRule, DeferReason, DrainRule, Gate, GateRule, Permit, RateRule,
+    StoredGate,
 };
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
@@ -88,9 +89,82 @@ fn after_a_recovery_the_backlog_leaves_at_the_rate_of_the_drain() {
     let mut gate = Gate::restored(Breaker::HalfOpen { probe: None, pause: ms(50) });
     assert_eq!(starts(&mut gate, &rule, 200, 1), [200]);
     let mut gate = Gate::restored(gate.stored());
-    assert_eq!(starts(&mut gate, &rule, 205, 3), [205, 215, 225]);
+    assert_eq!(starts(&mut gate, &rule, 205, 3), [210, 220, 230]);
     // Without a recovery there is no drain.
     assert_eq!(starts(&mut Gate::default(), &rule, 0, 3), [0, 0, 0]);
+}
+
+/// The gate of the next process.
+fn restarted(gate: &Gate) -> Gate {
+    let text = serde_json::to_string(&gate.stored()).expect("a gate can be written");
+    Gate::restored(serde_json::from_str::<StoredGate>(&text).expect("and read"))
+}
+
+#[test]
+fn a_window_that_was_begun_before_a_restart_is_exact_after_it() {
+    let rule = rated(3, 100, 0);
+    let mut gate = Gate::default();
+    assert_eq!(starts(&mut gate, &rule, 0, 2), [0, 0]);
+    let mut gate = restarted(&gate);
+    assert_eq!(starts(&mut gate, &rule, 40, 3), [40, 100, 100]);
+    let mut gate = restarted(&gate);
+    assert_eq!(starts(&mut gate, &rule, 100, 2), [140, 200]);
+}
+
+#[test]
+fn what_an_endpoint_asked_for_outlives_a_restart() {
+    let rule = GateRule { throttle_max: secs(60), ..GateRule::default() };
+    let mut gate = restarted(&throttled(&rule, Some(secs(30)), 1));
+    assert_eq!(gate.room(&rule, at(29_999)), Err((at(30_000), DeferReason::Throttled)));
+    assert_eq!(gate.room(&rule, at(30_000)), Ok(5));
+}
+
+#[test]
+fn a_gate_is_told_by_its_breaker_and_what_its_limits_remember() {
+    let mut gate = Gate::default();
+    assert_eq!(
+        serde_json::to_string(&gate.stored()).unwrap(),
+        r#"{"state":"closed","failures":0}"#
+    );
+    assert_eq!(starts(&mut gate, &rated(2, 100, 0), 1000, 2), [1000, 1000]);
+    let text = serde_json::to_string(&gate.stored()).unwrap();
+    let started = r#"{"state":"closed","failures":0,"sequence":4,"limiter":{"starts":[1000,0]}}"#;
+    assert_eq!(text, started);
+}
+
+#[test]
+fn every_change_of_a_gate_has_a_higher_number_and_a_restart_goes_on_from_it() {
+    let rule = GateRule::default();
+    let mut gate = Gate::default();
+    let mut last = gate.stored().sequence;
+    let mut grows = |gate: &Gate, what: &str| {
+        assert!(gate.stored().sequence > last, "{what}");
+        last = gate.stored().sequence;
+    };
+    let Admission::Go(permit) = gate.admit(&rule, at(0), secs(1)) else { unreachable!("it may") };
+    grows(&gate, "an admission");
+    gate.throttle(&rule, at(1), Throttle { wait: None });
+    grows(&gate, "a throttling");
+    gate.record(&rule, at(1), permit, Signal::Failure);
+    grows(&gate, "an outcome");
+    let mut gate = restarted(&gate);
+    gate.reset();
+    grows(&gate, "a reset after a restart");
+}
+
+#[test]
+fn a_reset_forgets_the_failures_and_keeps_what_the_limits_remember() {
+    let rule = GateRule {
+        breaker: Some(BreakerRule { failures_in_a_row: 1, ..BreakerRule::default() }),
+        ..rated(1, 100, 0)
+    };
+    let mut gate = Gate::default();
+    let Admission::Go(permit) = gate.admit(&rule, at(0), secs(1)) else { unreachable!("it may") };
+    gate.record(&rule, at(0), permit, Signal::Failure);
+    assert!(matches!(gate.room(&rule, at(1)), Err((_, DeferReason::BreakerOpen))));
+    gate.reset();
+    assert_eq!(gate.room(&rule, at(1)), Err((at(100), DeferReason::RateLimit)));
+    assert_eq!(gate.room(&rule, at(100)), Ok(1));
 }
 
 fn throttled(rule: &GateRule, wait: Option<Millis>, times: u32) -> Gate {

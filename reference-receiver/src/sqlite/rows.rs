@@ -13,6 +13,7 @@ use hookproof_runtime::database::StoreError;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
+use crate::ordering::Versioned;
 use crate::store::{Totals, Work};
 
 /// The name of a phase in the column `phase`.
@@ -22,6 +23,7 @@ pub fn phase_name(phase: Phase) -> &'static str {
         Phase::Pending { .. } => "pending",
         Phase::Claimed { .. } => "claimed",
         Phase::Applied { .. } => "applied",
+        Phase::Superseded { .. } => "superseded",
         Phase::Dead { .. } => "dead",
     }
 }
@@ -49,7 +51,7 @@ pub fn insert_entry(
             body,
             content_type,
             entry.received_at.as_millis(),
-            version(entry)?,
+            signed(entry.version)?,
             entry.attempts,
             phase_name(entry.phase),
             entry.wake_at().map(Timestamp::as_millis),
@@ -72,7 +74,7 @@ pub fn update_entry(connection: &Connection, entry: &Entry) -> Result<(), StoreE
         .execute(params![
             entry.source.as_str(),
             entry.event_id.as_str(),
-            version(entry)?,
+            signed(entry.version)?,
             entry.attempts,
             phase_name(entry.phase),
             entry.wake_at().map(Timestamp::as_millis),
@@ -123,6 +125,72 @@ pub fn insert_effect(
             "INSERT INTO effects (source, event_id, applied_at, summary) VALUES (?1, ?2, ?3, ?4)",
         )?
         .execute(params![source.as_str(), event_id.as_str(), applied_at.as_millis(), summary])?;
+    Ok(())
+}
+
+/// The version of an entity that is applied, if any is.
+///
+/// # Errors
+///
+/// [`StoreError`].
+pub fn entity_version(
+    connection: &Connection,
+    source: &SourceId,
+    entity: &str,
+) -> Result<Option<u64>, StoreError> {
+    Ok(connection
+        .prepare_cached("SELECT version FROM entities WHERE source = ?1 AND entity = ?2")?
+        .query_row([source.as_str(), entity], |row| count(row, 0))
+        .optional()?)
+}
+
+/// Remembers the version of an entity that the effect of `entry` brings.
+///
+/// # Errors
+///
+/// [`StoreError`].
+pub fn set_entity_version(
+    connection: &Connection,
+    entry: &Entry,
+    versioned: &Versioned,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO entities (source, entity, version, event_id) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET version = excluded.version, event_id = excluded.event_id",
+        )?
+        .execute(params![
+            entry.source.as_str(),
+            versioned.entity,
+            signed(versioned.version)?,
+            entry.event_id.as_str()
+        ])?;
+    Ok(())
+}
+
+/// Asks for an entity to be fetched again, because the event of `entry` came too late.
+///
+/// # Errors
+///
+/// [`StoreError`].
+pub fn insert_reconciliation(
+    connection: &Connection,
+    entry: &Entry,
+    versioned: &Versioned,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO reconciliations (source, entity, version, event_id, asked_at)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![
+            entry.source.as_str(),
+            versioned.entity,
+            signed(versioned.version)?,
+            entry.event_id.as_str(),
+            now.as_millis()
+        ])?;
     Ok(())
 }
 
@@ -217,8 +285,10 @@ pub fn count_effects(
 ///
 /// [`StoreError`].
 pub fn totals(connection: &Connection) -> Result<Totals, StoreError> {
-    let inbox = "SELECT count(*), coalesce(sum(phase = 'pending'), 0), coalesce(sum(phase = 'claimed'), 0),
-                        coalesce(sum(phase = 'applied'), 0), coalesce(sum(phase = 'dead'), 0), coalesce(sum(duplicates), 0)
+    let inbox =
+        "SELECT count(*), coalesce(sum(phase = 'pending'), 0), coalesce(sum(phase = 'claimed'), 0),
+                        coalesce(sum(phase = 'applied'), 0), coalesce(sum(phase = 'superseded'), 0),
+                        coalesce(sum(phase = 'dead'), 0), coalesce(sum(duplicates), 0)
                  FROM inbox";
     let mut totals = connection.prepare_cached(inbox)?.query_row([], |row| {
         Ok(Totals {
@@ -226,8 +296,9 @@ pub fn totals(connection: &Connection) -> Result<Totals, StoreError> {
             pending: count(row, 1)?,
             claimed: count(row, 2)?,
             applied: count(row, 3)?,
-            dead: count(row, 4)?,
-            duplicates: count(row, 5)?,
+            superseded: count(row, 4)?,
+            dead: count(row, 5)?,
+            duplicates: count(row, 6)?,
             ..Totals::default()
         })
     })?;
@@ -236,6 +307,8 @@ pub fn totals(connection: &Connection) -> Result<Totals, StoreError> {
     (totals.effects, totals.effects_twice) = connection
         .prepare_cached(effects)?
         .query_row([], |row| Ok((count(row, 0)?, count(row, 1)?)))?;
+    let waiting = "SELECT count(*) FROM reconciliations";
+    totals.to_reconcile = connection.prepare_cached(waiting)?.query_row([], |row| count(row, 0))?;
     Ok(totals)
 }
 
@@ -245,8 +318,8 @@ fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 }
 
 /// SQLite's integers are signed.
-fn version(entry: &Entry) -> Result<i64, StoreError> {
-    i64::try_from(entry.version).map_err(|error| StoreError::Corrupt(error.to_string()))
+fn signed(version: u64) -> Result<i64, StoreError> {
+    i64::try_from(version).map_err(|error| StoreError::Corrupt(error.to_string()))
 }
 
 fn to_json(entry: &Entry) -> Result<String, StoreError> {

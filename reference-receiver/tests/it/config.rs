@@ -1,5 +1,6 @@
 //! A configuration says what is wrong with it, and with which field.
 
+use hookproof_core::ordering::Late;
 use hookproof_core::schedule::Backoff;
 use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::Millis;
@@ -43,9 +44,11 @@ fn a_file_can_set_everything() {
         id = "shop"
         secrets = ["whsec_c2hvcHNob3BzaG9wc2hvcHNob3BzaG9wc2hvcHNob3A="]
         tolerance = "1m"
+        ordering = { entity = "/data/id", version = "/data/version", late = "reconcile" }
     "#;
     let config: ReceiverConfig = toml::from_str(text).unwrap();
     config.validate().unwrap();
+    assert_eq!(config.sources[0].ordering.as_ref().map(|o| o.late), Some(Late::Reconcile));
     assert_eq!((config.body_bytes_max, config.body_timeout), (2000, Millis::from_secs(3)));
     assert_eq!(config.sweep_interval, Millis::new(250));
     assert_eq!(config.inbox.lease, Millis::from_minutes(1));
@@ -67,6 +70,10 @@ fn a_file_with_an_unknown_or_malformed_field_is_refused() {
     check(&format!("[inbox]\nleese = \"1s\"\n{SHOP}"), "unknown field `leese`");
     check(&format!("{SHOP}secret = 1"), "unknown field `secret`");
     check(&format!("body_timeout = 3\n{SHOP}"), "expected a string");
+    let order = "ordering = { entity = \"data.id\", version = \"/version\" }";
+    check(&format!("{SHOP}{order}"), "`data.id` is no JSON Pointer: write /data/id");
+    let order = "ordering = { entity = \"/id\" }";
+    check(&format!("{SHOP}{order}"), "missing field `version`");
     check("[[sources]]\nid = \"a.b\"\nsecrets = []", "an identifier may hold only");
     check("[[sources]]\nid = \"a\"\nsecrets = []", "0 secrets given");
 }
@@ -106,6 +113,10 @@ fn what_the_types_cannot_check_is_checked_and_the_field_named() {
     check(
         |config| config.limits.header_timeout = Millis::ZERO,
         "`limits.header_timeout` is 0s, but must be at least 1ms",
+    );
+    check(
+        |config| config.limits.write_timeout = Millis::ZERO,
+        "`limits.write_timeout` is 0s, but must be at least 1ms",
     );
     check(
         |config| config.body_timeout = Millis::ZERO,

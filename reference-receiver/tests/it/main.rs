@@ -5,6 +5,7 @@ mod acceptance;
 mod config;
 mod given;
 mod limits;
+mod ordering;
 mod queries;
 mod refusal;
 mod restart;

@@ -3,6 +3,8 @@
 use hookproof_core::time::Timestamp;
 use hookproof_receiver::sqlite::rows;
 use hookproof_runtime::tokio_host::TokioHost;
+use http_body_util::Full;
+use hyper::Request;
 use serde_json::{Value, json};
 
 use crate::given::{Disk, config, event, source_id, start, text};
@@ -52,6 +54,12 @@ async fn a_question_that_would_be_misunderstood_is_refused() {
     );
     for path in ["/effects/", "/effects/a/b", "/effect", "/health/x", "/effects/%zz"] {
         assert_eq!(receiver.get(path).await.status, 404, "{path}");
+        let post = Request::post(path).body(Full::default()).unwrap();
+        assert_eq!(receiver.send(post).await.status, 404, "there is nothing to post to at {path}");
+    }
+    for path in ["/effects", "/effects/msg_1", "/health"] {
+        let post = Request::post(path).body(Full::default()).unwrap();
+        assert_eq!(receiver.send(post).await.status, 405, "{path}");
     }
     receiver.stop().await;
 }
@@ -73,7 +81,7 @@ async fn the_totals_show_a_second_effect_if_there_ever_is_one() {
     let answer = receiver.get("/effects").await;
     assert_eq!(
         text(&answer),
-        r#"{"events":2,"pending":0,"claimed":0,"applied":2,"dead":0,"effects":3,"effects_twice":1,"duplicates":1}"#
+        r#"{"events":2,"pending":0,"claimed":0,"applied":2,"superseded":0,"dead":0,"effects":3,"effects_twice":1,"to_reconcile":0,"duplicates":1}"#
     );
     assert_eq!(receiver.get("/health").await.status, 200);
     receiver.stop().await;

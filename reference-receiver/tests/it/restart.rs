@@ -24,9 +24,11 @@ const ONE: Totals = Totals {
     pending: 0,
     claimed: 0,
     applied: 1,
+    superseded: 0,
     dead: 0,
     effects: 1,
     effects_twice: 0,
+    to_reconcile: 0,
     duplicates: 0,
 };
 

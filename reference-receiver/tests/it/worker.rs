@@ -8,6 +8,7 @@ use hookproof_core::inbox::{Entry, InboxRule, Phase};
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_receiver::config::ReceiverConfig;
 use hookproof_receiver::effect::Ledger;
+use hookproof_receiver::ordering::Versioned;
 use hookproof_receiver::sqlite::{SqliteInbox, rows};
 use hookproof_receiver::store::{
     Applied, Failed, InboxStore, Moment, Recorded, Totals, Verified, Work,
@@ -82,15 +83,27 @@ async fn a_worker_that_comes_after_its_lease_changes_nothing() {
     let later = Millis::from_secs(80);
     assert_eq!(store.release_expired(moment_in(later, &rule)).await.unwrap(), 1);
     let now = moment_in(later.plus(ms(1)), &rule);
-    assert_eq!(store.apply(&late, now.clone()).await.unwrap(), Applied::Superseded, "released");
+    assert_eq!(
+        store.apply(&late, None, now.clone()).await.unwrap(),
+        Applied::TakenOver,
+        "released"
+    );
     let fresh = claimed_again(&store, later.plus(ms(2)), &rule).await;
     assert_eq!(fresh.attempt(), 3);
-    assert_eq!(store.apply(&late, now.clone()).await.unwrap(), Applied::Superseded, "taken over");
-    assert_eq!(store.fail(&late, now.clone()).await.unwrap(), Failed::Superseded);
+    assert_eq!(
+        store.apply(&late, None, now.clone()).await.unwrap(),
+        Applied::TakenOver,
+        "taken over"
+    );
+    assert_eq!(store.fail(&late, now.clone()).await.unwrap(), Failed::TakenOver);
     assert_eq!(store.totals().await.unwrap().effects, 0);
-    assert_eq!(store.apply(&fresh, now.clone()).await.unwrap(), Applied::Done);
-    assert_eq!(store.apply(&fresh, now.clone()).await.unwrap(), Applied::Superseded, "applied");
-    assert_eq!(store.apply(&late, now).await.unwrap(), Applied::Superseded, "applied");
+    assert_eq!(store.apply(&fresh, None, now.clone()).await.unwrap(), Applied::Done);
+    assert_eq!(
+        store.apply(&fresh, None, now.clone()).await.unwrap(),
+        Applied::TakenOver,
+        "applied"
+    );
+    assert_eq!(store.apply(&late, None, now).await.unwrap(), Applied::TakenOver, "applied");
     let totals = store.totals().await.unwrap();
     assert_eq!(totals, Totals { events: 1, applied: 1, effects: 1, ..Totals::default() });
 }
@@ -227,8 +240,13 @@ impl<S: InboxStore> InboxStore for Moody<S> {
         self.mood()?.claim(moment).await
     }
 
-    async fn apply(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
-        self.mood()?.apply(work, moment).await
+    async fn apply(
+        &self,
+        work: &Work,
+        versioned: Option<Versioned>,
+        moment: Moment,
+    ) -> Result<Applied, StoreError> {
+        self.mood()?.apply(work, versioned, moment).await
     }
 
     async fn fail(&self, work: &Work, moment: Moment) -> Result<Failed, StoreError> {

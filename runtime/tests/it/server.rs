@@ -20,6 +20,7 @@ use crate::given::{HOST, LOOPBACK, Wire, eventually, pause, result, soon, start}
 const GENEROUS: ServerLimits = ServerLimits {
     connections_max: 100,
     header_timeout: Millis::from_secs(60),
+    write_timeout: Millis::from_secs(60),
     drain_timeout: Millis::from_secs(60),
 };
 
@@ -169,6 +170,32 @@ async fn the_time_for_the_head_does_not_run_while_an_answer_is_made() {
     let mut wire = Wire::to(address).await;
     wire.say(GET).await;
     wire.hear("done").await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_answer_loses_its_place() {
+    let limits = ServerLimits { connections_max: 1, write_timeout: Millis::new(100), ..GENEROUS };
+    // More than the buffers of both sides take.
+    let (address, _running) = run(limits, |request, _| async move {
+        reply(if request.uri().path() == "/long" { vec![b'.'; 64 << 20] } else { b"done".to_vec() })
+    })
+    .await;
+    let mut deaf = Wire::to(address).await;
+    deaf.say("GET /long HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    let mut next = Wire::to(address).await;
+    next.say(GET).await;
+    next.hear("done").await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_slowly_gets_all_of_its_answer() {
+    let limits = ServerLimits { write_timeout: Millis::from_secs(5), ..GENEROUS };
+    let (address, _running) = run(limits, |_, _| async { reply(vec![b'.'; 16 << 20]) }).await;
+    let mut wire = Wire::to(address).await;
+    wire.say("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await;
+    pause().await;
+    let heard = wire.hear_all().await;
+    assert_eq!(heard.matches('.').count() - "HTTP/1.1".matches('.').count(), 16 << 20);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use hookproof_core::address::AddressPolicy;
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::EventType;
+use hookproof_core::gate::StoredGate;
 use hookproof_core::id::EndpointId;
 use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::time::Timestamp;
@@ -105,11 +106,23 @@ pub(super) async fn list<H: Host, S: Store>(State(shared): Api<H, S>) -> Result<
     Ok(Json(shown).into_response())
 }
 
+/// Whoever enables an endpoint says that it works again, so its breaker begins anew: in memory
+/// first, since what is stored follows that.
 pub(super) async fn enable<H: Host, S: Store>(
     State(shared): Api<H, S>,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    let response = set_status(&shared.store, &id, EndpointStatus::Enabled).await?;
+    let id = known(&id)?;
+    let stored = shared.store.gate(id.clone()).await?.ok_or_else(|| missing(id.as_str()))?;
+    let gate = shared.gates.with(
+        &id,
+        || stored,
+        |gate| {
+            gate.reset();
+            gate.stored()
+        },
+    );
+    let response = set_status(&shared.store, id, EndpointStatus::Enabled, Some(gate)).await?;
     shared.due.notify_one();
     Ok(response)
 }
@@ -118,19 +131,27 @@ pub(super) async fn disable<H: Host, S: Store>(
     State(shared): Api<H, S>,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    set_status(&shared.store, &id, EndpointStatus::Disabled).await
+    set_status(&shared.store, known(&id)?, EndpointStatus::Disabled, None).await
 }
 
 async fn set_status<S: Store>(
     store: &S,
-    id: &str,
+    id: EndpointId,
     status: EndpointStatus,
+    gate: Option<StoredGate>,
 ) -> Result<Response, Problem> {
-    let missing = || Problem::not_found(format!("there is no endpoint `{}`", id.escape_debug()));
-    let id = EndpointId::new(id).map_err(|_| missing())?;
-    if store.set_endpoint_status(id, status).await? {
+    if store.set_endpoint_status(id.clone(), status, gate).await? {
         Ok(StatusCode::NO_CONTENT.into_response())
     } else {
-        Err(missing())
+        Err(missing(id.as_str()))
     }
+}
+
+/// A text that cannot be an identifier is that of no endpoint.
+fn known(id: &str) -> Result<EndpointId, Problem> {
+    EndpointId::new(id).map_err(|_| missing(id))
+}
+
+fn missing(id: &str) -> Problem {
+    Problem::not_found(format!("there is no endpoint `{}`", id.escape_debug()))
 }

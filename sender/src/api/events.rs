@@ -77,8 +77,8 @@ fn answer(published: Published) -> Result<Response, Problem> {
         }
         Published::Conflict { event_id } => {
             return Err(Problem::key_reused(format!(
-                "it belongs to event {event_id}, which has another type or body; a new event needs \
-                 a key of its own"
+                "it belongs to event {event_id}, which has another type, content type or body; a \
+                 new event needs a key of its own"
             )));
         }
     };

@@ -7,7 +7,9 @@ use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::{checked, endpoints, events, from_json, notices, to_json};
+use super::{
+    Read, Unreadable, checked, each, endpoints, events, from_json, notices, readable, to_json,
+};
 use crate::store::{
     Beside, Claimed, DeliveryFilter, EndpointReason, History, ListedAttempt, ListedDelivery,
     NoticeReason, Totals,
@@ -79,8 +81,8 @@ pub(super) fn commit(
             .execute(params![id.as_str(), record.attempt, to_json(record)?, beside.excerpt])?;
     }
     let endpoint = &committed.delivery.endpoint_id;
-    if let Some(breaker) = &beside.breaker {
-        endpoints::set_breaker(connection, endpoint, breaker)?;
+    if let Some(gate) = &beside.gate {
+        endpoints::set_gate(connection, endpoint, gate)?;
     }
     let at = committed.record.map_or(committed.delivery.created_at, |r| r.finished_at);
     if let Some(notice) = committed.notice {
@@ -126,17 +128,37 @@ pub(super) fn claim(
     connection: &Connection,
     step: Step,
 ) -> Result<Result<Claimed, Rejected>, StoreError> {
-    let endpoint = endpoints::one(connection, &step.next().endpoint_id)?;
+    let delivery = step.next();
+    let endpoint = match readable(endpoints::one(connection, &delivery.endpoint_id))? {
+        Ok(endpoint) => endpoint,
+        Err(error) => {
+            let key = delivery.endpoint_id.as_str().to_owned();
+            endpoints::disable_unreadable(connection, &[Unreadable { key, error }])?;
+            return Ok(Err(Rejected::EndpointDisabled));
+        }
+    };
     if endpoint.status == EndpointStatus::Disabled {
         return Ok(Err(Rejected::EndpointDisabled));
     }
-    let committed = match commit(connection, step, &Beside::default())? {
-        Ok(committed) => committed,
-        Err(rejected) => return Ok(Err(rejected)),
+    let event = match readable(events::one(connection, &delivery.event_id))? {
+        Ok(event) => event,
+        Err(error) => {
+            let key = seq(connection, &delivery.id)?;
+            set_aside(connection, &[Unreadable { key, error }])?;
+            return Ok(Err(Rejected::Settled));
+        }
     };
-    let delivery = committed.delivery;
-    let event = events::one(connection, &delivery.event_id)?;
-    Ok(Ok(Claimed { delivery, event, endpoint }))
+    Ok(commit(connection, step, &Beside::default())?.map(|committed| Claimed {
+        delivery: committed.delivery,
+        event,
+        endpoint,
+    }))
+}
+
+fn seq(connection: &Connection, id: &DeliveryId) -> Result<i64, StoreError> {
+    Ok(connection
+        .prepare_cached("SELECT seq FROM deliveries WHERE id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))?)
 }
 
 pub(super) fn due(
@@ -144,28 +166,44 @@ pub(super) fn due(
     endpoint: &EndpointId,
     now: Timestamp,
     limit: u32,
-) -> Result<Vec<Delivery>, StoreError> {
+) -> Result<Read<Delivery>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT state FROM deliveries
+        "SELECT state, seq FROM deliveries
          WHERE endpoint_id = ?1 AND phase = 'scheduled' AND wake_at <= ?2
          ORDER BY wake_at, seq LIMIT ?3",
     )?;
-    let rows = statement
-        .query_map(params![endpoint.as_str(), now.as_millis(), limit], |row| from_json(row, 0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = statement.query(params![endpoint.as_str(), now.as_millis(), limit])?;
+    each(rows, "seq", |row| from_json(row, 0))
 }
 
 pub(super) fn leased(
     connection: &Connection,
     until: Timestamp,
     limit: u32,
-) -> Result<Vec<Delivery>, StoreError> {
+) -> Result<Read<Delivery>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT state FROM deliveries WHERE phase = 'in_flight' AND wake_at <= ?1
+        "SELECT state, seq FROM deliveries WHERE phase = 'in_flight' AND wake_at <= ?1
          ORDER BY wake_at, seq LIMIT ?2",
     )?;
-    let rows = statement.query_map(params![until.as_millis(), limit], |row| from_json(row, 0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    each(statement.query(params![until.as_millis(), limit])?, "seq", |row| from_json(row, 0))
+}
+
+/// What cannot be read gets no attempt, and no query finds it again but the totals. Its `state` stays
+/// as it is, for whoever mends it.
+pub(super) fn set_aside(
+    connection: &Connection,
+    unreadable: &[Unreadable<i64>],
+) -> Result<(), StoreError> {
+    for Unreadable { key, error } in unreadable {
+        let id: String = connection
+            .prepare_cached(
+                "UPDATE deliveries SET phase = 'unreadable', wake_at = NULL WHERE seq = ?1
+                 RETURNING id",
+            )?
+            .query_row([key], |row| row.get(0))?;
+        tracing::error!(delivery = id, %error, "a delivery cannot be read; it is set aside");
+    }
+    Ok(())
 }
 
 pub(super) fn next_lease_end(connection: &Connection) -> Result<Option<Timestamp>, StoreError> {
@@ -200,7 +238,8 @@ pub(super) fn list(
 ) -> Result<Vec<ListedDelivery>, StoreError> {
     let sql = format!(
         "{LISTED}
-         WHERE (?1 IS NULL OR d.event_id = ?1)
+         WHERE d.phase <> 'unreadable'
+           AND (?1 IS NULL OR d.event_id = ?1)
            AND (?2 IS NULL OR d.endpoint_id = ?2)
            AND (?3 IS NULL OR d.phase = ?3)
            AND (?4 IS NULL OR d.seq > (SELECT seq FROM deliveries WHERE id = ?4))
@@ -255,6 +294,7 @@ pub(super) fn totals(connection: &Connection) -> Result<Totals, StoreError> {
         delivered: phase("delivered")?,
         dead: phase("dead")?,
         cancelled: phase("cancelled")?,
+        unreadable: phase("unreadable")?,
         attempts: count("SELECT count(*) FROM attempts")?,
         notices_pending: count("SELECT count(*) FROM notices WHERE sent_at IS NULL")?,
     })

@@ -35,7 +35,9 @@ pub(super) fn publish(
 }
 
 fn replay(connection: &Connection, asked: &Event, earlier: Event) -> Result<Published, StoreError> {
-    let same = earlier.event_type == asked.event_type && earlier.body == asked.body;
+    let same = earlier.event_type == asked.event_type
+        && earlier.content_type == asked.content_type
+        && earlier.body == asked.body;
     if !same {
         return Ok(Published::Conflict { event_id: earlier.id });
     }
@@ -74,7 +76,7 @@ pub(super) fn find(connection: &Connection, id: &EventId) -> Result<Option<Event
     select(connection, "id", id.as_str())
 }
 
-/// The event of a delivery, which is there as long as the delivery is.
+/// The event of a delivery, which is there as long as the delivery is: the schema has it so.
 pub(super) fn one(connection: &Connection, id: &EventId) -> Result<Event, StoreError> {
     find(connection, id)?
         .ok_or_else(|| StoreError::Corrupt(format!("event {id} of a delivery is missing")))

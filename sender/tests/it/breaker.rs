@@ -7,6 +7,9 @@ use hookproof_runtime::host::Host;
 use hookproof_sender::config::SenderConfig;
 use serde_json::json;
 
+use crate::clock::{Clock, at};
+use crate::expiry::{began, looking};
+use crate::failing::FailingStore;
 use crate::receiver::{Arrival, Holder, Receiver};
 use crate::running::{HOST, Home, Registered, Sender, config, eventually};
 
@@ -156,4 +159,42 @@ async fn an_endpoint_that_is_given_up_is_disabled_and_its_delivery_waits() {
     HOST.sleep(Millis::new(150)).await;
     assert_eq!(receiver.arrivals().len(), 2, "nothing goes to a disabled endpoint");
     assert_eq!(sender.totals().await["scheduled"], 1, "what waits there is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_is_given_up_goes_on_with_a_clean_record_once_it_is_enabled() {
+    let receiver = Receiver::with(&[500, 500, 500, 200]).await;
+    let home = Home::new();
+    let clock = Clock::new();
+    let mut config = looking(&[1, 1, 1, 1]);
+    config.policy.gate.breaker = Some(BreakerRule {
+        disable: Some(DisableRule { failures_in_a_row: 2, failing_for: Millis::ZERO }),
+        ..BreakerRule::default()
+    });
+    let store = FailingStore::new(home.open().await);
+    let sender = home.start_store(clock.clone(), store.clone(), config).await;
+    let endpoint = sender.register(&receiver.url("/hook")).await;
+    let delivery = publish(&sender, &endpoint, 1).await.remove(0);
+    sender.attempted(&delivery, 1).await;
+    clock.to(1_000);
+    sender.attempted(&delivery, 2).await;
+    assert_eq!(statuses(&sender).await, ["disabled"]);
+    let told = "SELECT count(*) FROM notices WHERE reason = '\"given_up\"' AND disables";
+    assert_eq!(home.count(told), 1);
+    clock.to(10_000);
+    store.looked(at(10_000)).await;
+
+    let reply = sender.post(&format!("/endpoints/{}/enable", endpoint.id), "").await;
+    assert_eq!(reply.status, 204, "{}", reply.text());
+    sender.attempted(&delivery, 3).await;
+    assert_eq!(statuses(&sender).await, ["enabled"], "one failure, and not three in a row");
+    clock.to(11_000);
+    assert_eq!(sender.settled(&delivery).await.story(), ["500", "500", "500", "200"]);
+    assert_eq!(began(&home), [0, 1_000, 10_000, 11_000]);
+    assert_eq!(home.count("SELECT count(*) FROM notices"), 1);
+}
+
+async fn statuses(sender: &Sender) -> Vec<String> {
+    let endpoints: Vec<serde_json::Value> = sender.get("/endpoints").await.json();
+    endpoints.iter().map(|e| e["status"].as_str().expect("a status").to_owned()).collect()
 }

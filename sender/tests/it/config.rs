@@ -27,6 +27,10 @@ fn a_configuration_that_cannot_work_is_refused_with_its_field() {
         |c| c.limits.header_timeout = Millis::ZERO,
         "`limits.header_timeout` is 0; give at least 1",
     );
+    check(
+        |c| c.limits.write_timeout = Millis::ZERO,
+        "`limits.write_timeout` is 0; give at least 1",
+    );
 }
 
 #[test]

@@ -95,7 +95,7 @@ async fn totals_account_for_every_delivery() {
         totals.as_object_mut().expect("an object").remove("notices_pending");
         let expected = json!({
             "events": 4, "scheduled": scheduled, "in_flight": 0, "delivered": 3, "dead": 4,
-            "cancelled": cancelled, "attempts": 7,
+            "cancelled": cancelled, "unreadable": 0, "attempts": 7,
         });
         assert_eq!(totals, expected);
     };

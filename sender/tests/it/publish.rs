@@ -37,7 +37,7 @@ async fn the_same_key_with_the_same_body_is_the_same_publish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_key_with_another_body_or_type_is_refused() {
+async fn the_same_key_with_another_body_type_or_content_type_is_refused() {
     let home = Home::new();
     let sender = home.start(config(&[])).await;
 
@@ -45,13 +45,20 @@ async fn the_same_key_with_another_body_or_type_is_refused() {
     let body = publish_once(&sender, "order.paid", "key-1", "{ }").await;
     let kind = publish_once(&sender, "order.sent", "key-1", "{}").await;
 
-    assert_eq!((body.status, kind.status), (422, 422));
+    let mut as_text = request("POST", "/events?type=order.paid", "{}");
+    for (name, value) in [("idempotency-key", "key-1"), ("content-type", "text/plain")] {
+        as_text.headers_mut().insert(name, value.parse().expect("a header value"));
+    }
+    let content_type = sender.send(as_text).await;
+
     let detail = format!(
-        "it belongs to event {}, which has another type or body; a new event needs a key of its own",
+        "it belongs to event {}, which has another type, content type or body; a new event needs a \
+         key of its own",
         first.id
     );
-    assert_eq!(body.problem(), detail);
-    assert_eq!(kind.problem(), detail);
+    for reply in [body, kind, content_type] {
+        assert_eq!((reply.status, reply.problem()), (422, detail.clone()));
+    }
     assert_eq!(sender.totals().await["events"], 1);
 }
 

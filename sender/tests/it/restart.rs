@@ -174,11 +174,11 @@ async fn a_database_of_a_newer_version_is_refused() {
             opened => break opened.expect_err("it is newer"),
         }
     };
-    assert!(matches!(error, OpenError::Newer { found: 7, known: 1, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::Newer { found: 7, known: 2, .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
         format!(
-            "{} has schema version 7, and this build knows versions up to 1; use the newer build \
+            "{} has schema version 7, and this build knows versions up to 2; use the newer build \
              that wrote it",
             home.path().display()
         )
@@ -224,6 +224,7 @@ async fn claim(store: &SqliteStore) {
     let due = store.due_deliveries(endpoint_id(), now, 10).await.expect("it is readable");
     let policy = Policy { lease_margin: Millis::from_hours(1), ..Policy::default() };
     let step = due[0].handle(Ctx { now, entropy: 0, policy: &policy }, Input::Admitted);
-    let claims = store.claim(vec![step.expect("it is due")]).await.expect("it is committed");
+    let claims =
+        store.claim(vec![step.expect("it is due")], Vec::new()).await.expect("it is committed");
     claims[0].as_ref().expect("nobody else claimed it");
 }

@@ -19,6 +19,7 @@ use hookproof_runtime::host::Host;
 use hookproof_runtime::tokio_host::TokioHost;
 use hookproof_sender::config::SenderConfig;
 use hookproof_sender::sqlite::SqliteStore;
+use hookproof_sender::store::Store;
 use hookproof_sender::tls::Tls;
 use http_body_util::Full;
 use hyper::Request;
@@ -29,6 +30,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+
+use crate::clock::Clock;
 
 pub(crate) const HOST: TokioHost = TokioHost;
 
@@ -139,6 +142,20 @@ impl Home {
         connection.query_row(sql, [], |row| row.get(0)).expect("a number")
     }
 
+    /// The numbers that SQL finds, in their order.
+    pub(crate) fn numbers(&self, sql: &str) -> Vec<i64> {
+        let connection = rusqlite::Connection::open(self.path()).expect("the file opens");
+        let mut statement = connection.prepare(sql).expect("it is SQL");
+        let rows = statement.query_map([], |row| row.get(0)).expect("it can be asked");
+        rows.map(|number| number.expect("a number")).collect()
+    }
+
+    /// Changes rows behind the sender's back.
+    pub(crate) fn change(&self, sql: &str) {
+        let connection = rusqlite::Connection::open(self.path()).expect("the file opens");
+        assert!(connection.execute(sql, []).expect("it is SQL") > 0, "no row: {sql}");
+    }
+
     pub(crate) async fn start(&self, config: SenderConfig) -> Sender {
         self.start_with(config, Tls::new(None).expect("the usual roots")).await
     }
@@ -154,8 +171,34 @@ impl Home {
         config: SenderConfig,
         tls: Tls,
     ) -> Sender {
-        config.validate().expect("a valid configuration");
         let store = self.open().await;
+        self.start_all(host, store, config, tls).await
+    }
+
+    /// Starts a sender on a store of this home, perhaps within another.
+    pub(crate) async fn start_store<H: Host<Listener = TcpListener>>(
+        &self,
+        host: H,
+        store: impl Store,
+        config: SenderConfig,
+    ) -> Sender {
+        self.start_all(host, store, config, Tls::new(None).expect("the usual roots")).await
+    }
+
+    /// Starts a sender on a clock that stands still.
+    pub(crate) async fn start_on_clock(&self, clock: &Clock, config: SenderConfig) -> Sender {
+        let store = self.open().await;
+        self.start_store(clock.clone(), store, config).await
+    }
+
+    async fn start_all<H: Host<Listener = TcpListener>>(
+        &self,
+        host: H,
+        store: impl Store,
+        config: SenderConfig,
+        tls: Tls,
+    ) -> Sender {
+        config.validate().expect("a valid configuration");
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = HOST.listen(loopback).await.expect("a port");
         let address = TokioHost::local_addr(&listener).expect("its number");

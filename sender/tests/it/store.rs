@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hookproof_core::delivery::{Ctx, Delivery, Input, Phase, Rejected, Step};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::{Event, EventType};
-use hookproof_core::gate::Breaker;
+use hookproof_core::gate::{Admission, Breaker, DeferReason, Gate, GateRule, RateRule, StoredGate};
 use hookproof_core::id::{EndpointId, EventId};
 use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
@@ -22,6 +22,17 @@ fn ep(name: &str) -> EndpointId {
     EndpointId::new(name).expect("an id")
 }
 
+/// The event `msg_N`, with a body that is no text.
+pub(crate) fn event(n: u32, created_at: Timestamp) -> Event {
+    Event {
+        id: EventId::new(format!("msg_{n}")).expect("an id"),
+        event_type: EventType::new("a").expect("a type"),
+        content_type: "text/plain".to_owned(),
+        body: Arc::from(vec![0xff, u8::try_from(n).expect("few")]),
+        created_at,
+    }
+}
+
 /// A store with the endpoint `ep`, and this many events that are due to it at noon and each a
 /// millisecond later than the one before.
 async fn with_events(home: &Home, count: u32) -> SqliteStore {
@@ -36,16 +47,16 @@ async fn with_events(home: &Home, count: u32) -> SqliteStore {
     };
     store.create_endpoint(endpoint).await.expect("an endpoint");
     for n in 0..count {
-        let event = Event {
-            id: EventId::new(format!("msg_{n}")).expect("an id"),
-            event_type: EventType::new("a").expect("a type"),
-            content_type: "text/plain".to_owned(),
-            body: Arc::from(vec![0xff, u8::try_from(n).expect("few")]),
-            created_at: NOON.plus(Millis::new(n.into())),
-        };
+        let event = event(n, NOON.plus(Millis::new(n.into())));
         store.publish(Publication { event, idempotency_key: None }).await.expect("an event");
     }
     store
+}
+
+fn snapshot(sequence: u64, failures: u32) -> StoredGate {
+    let mut gate = StoredGate::from(Breaker::Closed { failures });
+    gate.sequence = sequence;
+    gate
 }
 
 fn step(delivery: &Delivery, now: Timestamp, input: Input) -> Step {
@@ -88,11 +99,14 @@ async fn an_endpoint_says_whether_something_is_due_and_when_the_next_will_be() {
         let endpoints = store.due_endpoints(now).await.expect("it is readable");
         assert_eq!(endpoints.len(), 1);
         assert_eq!((endpoints[0].is_due, endpoints[0].next_due), (is_due, next_due), "{now:?}");
-        assert_eq!(endpoints[0].breaker.state, Breaker::default());
+        assert_eq!(endpoints[0].gate.breaker.state, Breaker::default());
     }
-    store.set_endpoint_status(ep("ep"), EndpointStatus::Disabled).await.expect("it is stored");
+    store
+        .set_endpoint_status(ep("ep"), EndpointStatus::Disabled, None)
+        .await
+        .expect("it is stored");
     assert!(store.due_endpoints(at(99)).await.expect("it is readable").is_empty());
-    let unknown = store.set_endpoint_status(ep("none"), EndpointStatus::Enabled).await;
+    let unknown = store.set_endpoint_status(ep("none"), EndpointStatus::Enabled, None).await;
     assert!(!unknown.expect("it is answered"));
 }
 
@@ -120,7 +134,7 @@ async fn a_stale_claim_does_not_spoil_those_beside_it() {
     store.commit(cancel, Beside::default()).await.expect("a commit").expect("the first");
 
     let steps = deliveries.iter().map(|delivery| step(delivery, now, Input::Admitted)).collect();
-    let claims = store.claim(steps).await.expect("an answer");
+    let claims = store.claim(steps, Vec::new()).await.expect("an answer");
 
     let claimed: Vec<_> = claims.iter().map(Result::is_ok).collect();
     assert_eq!(claimed, [true, false, true]);
@@ -140,10 +154,13 @@ async fn no_attempt_is_claimed_to_an_endpoint_that_was_disabled_meanwhile() {
     let now = NOON.plus(Millis::new(9));
     let delivery = due(&store, now, 1).await.remove(0);
     let endpoint = delivery.endpoint_id.clone();
-    let disabled = store.set_endpoint_status(endpoint, EndpointStatus::Disabled).await;
+    let disabled = store.set_endpoint_status(endpoint, EndpointStatus::Disabled, None).await;
     assert!(disabled.expect("a commit"));
 
-    let claims = store.claim(vec![step(&delivery, now, Input::Admitted)]).await.expect("an answer");
+    let claims = store
+        .claim(vec![step(&delivery, now, Input::Admitted)], Vec::new())
+        .await
+        .expect("an answer");
 
     assert!(matches!(claims[..], [Err(Rejected::EndpointDisabled)]), "{claims:?}");
     assert_eq!(store.totals().await.expect("it is readable").scheduled, 1);
@@ -157,7 +174,9 @@ async fn claims_are_listed_by_the_end_of_their_lease() {
     for (n, delivery) in due(&store, Timestamp::MAX, 2).await.iter().enumerate() {
         let now = NOON.plus(Millis::from_secs(u64::try_from(n).expect("few") * 10));
         let claim = step(delivery, now, Input::Admitted);
-        store.claim(vec![claim]).await.expect("a commit")[0].as_ref().expect("it is claimed");
+        store.claim(vec![claim], Vec::new()).await.expect("a commit")[0]
+            .as_ref()
+            .expect("it is claimed");
     }
     let first = NOON.plus(Policy::default().lease());
     let second = first.plus(Millis::from_secs(10));
@@ -175,10 +194,11 @@ async fn an_attempt_its_breaker_and_its_notice_are_written_with_the_step() {
     let store = with_events(&home, 1).await;
     let delivery = due(&store, NOON, 1).await.remove(0);
     let claim = vec![step(&delivery, NOON, Input::Admitted)];
-    let claimed = store.claim(claim).await.expect("a commit").remove(0).expect("it is claimed");
-    let breaker = Breaker::Closed { failures: 7 };
+    let claimed =
+        store.claim(claim, Vec::new()).await.expect("a commit").remove(0).expect("it is claimed");
+    let gate = snapshot(1, 7);
     let beside =
-        Beside { excerpt: b"gone\xff".to_vec(), breaker: Some(breaker.into()), gives_up: false };
+        Beside { excerpt: b"gone\xff".to_vec(), gate: Some(gate.clone()), gives_up: false };
     let gone = step(&claimed.delivery, NOON, finished(410));
     store.commit(gone, beside).await.expect("a commit").expect("it is the next");
 
@@ -189,9 +209,9 @@ async fn an_attempt_its_breaker_and_its_notice_are_written_with_the_step() {
     assert_eq!((attempts[0].record.attempt, attempts[0].record.started_at), (1, NOON));
     let endpoints = store.endpoints().await.expect("it is readable");
     assert_eq!(endpoints[0].status, EndpointStatus::Disabled);
-    store.set_endpoint_status(ep("ep"), EndpointStatus::Enabled).await.expect("it is stored");
+    store.set_endpoint_status(ep("ep"), EndpointStatus::Enabled, None).await.expect("it is stored");
     let endpoints = store.due_endpoints(NOON).await.expect("it is readable");
-    assert_eq!(endpoints[0].breaker, breaker.into());
+    assert_eq!(endpoints[0].gate, gate);
 
     let notices = store.pending_notices(9).await.expect("it is readable");
     assert_eq!(notices.len(), 1);
@@ -208,7 +228,8 @@ async fn an_endpoint_that_is_given_up_is_disabled_with_a_notice_in_the_same_tran
     let store = with_events(&home, 1).await;
     let delivery = due(&store, NOON, 1).await.remove(0);
     let claim = vec![step(&delivery, NOON, Input::Admitted)];
-    let claimed = store.claim(claim).await.expect("a commit").remove(0).expect("it is claimed");
+    let claimed =
+        store.claim(claim, Vec::new()).await.expect("a commit").remove(0).expect("it is claimed");
     let failed = step(&claimed.delivery, NOON, finished(500));
     let beside = Beside { gives_up: true, ..Beside::default() };
     store.commit(failed, beside).await.expect("a commit").expect("it is the next");
@@ -221,4 +242,46 @@ async fn an_endpoint_that_is_given_up_is_disabled_with_a_notice_in_the_same_tran
     assert_eq!(notices[0].reason, NoticeReason::Endpoint(EndpointReason::GivenUp));
     let totals = store.totals().await.expect("it is readable");
     assert_eq!((totals.scheduled, totals.dead), (1, 0), "the delivery waits");
+}
+
+#[tokio::test]
+async fn of_two_snapshots_of_a_gate_the_later_stays_in_whatever_order_they_come() {
+    let home = Home::new();
+    let store = with_events(&home, 2).await;
+    let now = NOON.plus(Millis::new(9));
+    let steps = due(&store, now, 2).await.iter().map(|d| step(d, now, Input::Admitted)).collect();
+    let claims = store.claim(steps, vec![(ep("ep"), snapshot(1, 0))]).await.expect("a commit");
+    for (claim, gate) in claims.into_iter().zip([snapshot(3, 2), snapshot(2, 1)]) {
+        let failed = step(&claim.expect("it is claimed").delivery, now, finished(500));
+        let beside = Beside { gate: Some(gate), ..Beside::default() };
+        store.commit(failed, beside).await.expect("a commit").expect("it is the next");
+    }
+    let stored = store.gate(ep("ep")).await.expect("it is readable").expect("it is there");
+    assert_eq!(stored, snapshot(3, 2));
+    let enabled =
+        store.set_endpoint_status(ep("ep"), EndpointStatus::Enabled, Some(snapshot(4, 0)));
+    assert!(enabled.await.expect("a commit"));
+    let endpoints = store.due_endpoints(now).await.expect("it is readable");
+    assert_eq!(endpoints[0].gate, snapshot(4, 0));
+    assert_eq!(store.gate(ep("none")).await.expect("it is readable"), None);
+}
+
+#[tokio::test]
+async fn a_gate_is_stored_with_the_claims_that_it_admitted() {
+    let home = Home::new();
+    let store = with_events(&home, 1).await;
+    let claim = step(&due(&store, NOON, 1).await[0], NOON, Input::Admitted);
+    let rule = GateRule {
+        rate: Some(RateRule { attempts: 1, per: Millis::from_secs(60), burst: 0 }),
+        ..GateRule::default()
+    };
+    let mut gate = Gate::default();
+    assert!(matches!(gate.admit(&rule, NOON, Millis::from_secs(1)), Admission::Go(_)));
+    store.claim(vec![claim], vec![(ep("ep"), gate.stored())]).await.expect("a commit");
+    drop(store);
+
+    let store = home.open().await;
+    let stored = store.gate(ep("ep")).await.expect("it is readable").expect("it is there");
+    let room = Gate::restored(stored).room(&rule, NOON.plus(Millis::from_secs(59)));
+    assert_eq!(room, Err((NOON.plus(Millis::from_secs(60)), DeferReason::RateLimit)));
 }

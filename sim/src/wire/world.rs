@@ -449,6 +449,7 @@ fn receiver_config(script: &Script) -> ReceiverConfig {
                 id: SourceId::new(source.as_str()).ok()?,
                 secrets: Secrets::one(Secret::from_bytes(key.clone()).ok()?),
                 tolerance: TOLERANCE,
+                ordering: None,
             })
         })
         .collect();

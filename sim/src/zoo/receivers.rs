@@ -7,6 +7,7 @@ use hookproof_core::id::{EventId, SourceId};
 use hookproof_core::inbox::{Entry, Input, Phase, Receipt};
 use hookproof_core::time::Timestamp;
 use hookproof_receiver::effect::summary;
+use hookproof_receiver::ordering::Versioned;
 use hookproof_receiver::sqlite::{SqliteInbox, rows};
 use hookproof_receiver::store::{
     Applied, Failed, InboxStore, Moment, Recorded, Totals, Verified, Work,
@@ -95,11 +96,11 @@ impl<H: Host> WrongInbox<H> {
 
 fn mark(connection: &Connection, entry: &Entry, moment: &Moment) -> Result<Applied, StoreError> {
     let Some(stored) = rows::load_entry(connection, &entry.source, &entry.event_id)? else {
-        return Ok(Applied::Superseded);
+        return Ok(Applied::TakenOver);
     };
     let step = entry.handle(moment.ctx(), Input::Applied { attempt: entry.attempts });
     let Ok(next) = step.and_then(|step| step.onto(&stored)) else {
-        return Ok(Applied::Superseded);
+        return Ok(Applied::TakenOver);
     };
     rows::update_entry(connection, &next)?;
     Ok(Applied::Done)
@@ -154,10 +155,15 @@ impl<H: Host> InboxStore for WrongInbox<H> {
         self.inner.claim(moment).await
     }
 
-    async fn apply(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
+    async fn apply(
+        &self,
+        work: &Work,
+        versioned: Option<Versioned>,
+        moment: Moment,
+    ) -> Result<Applied, StoreError> {
         match self.mutant {
             ReceiverMutant::ApplyThenMark => self.apply_then_mark(work, moment).await,
-            _ => self.inner.apply(work, moment).await,
+            _ => self.inner.apply(work, versioned, moment).await,
         }
     }
 

@@ -3,6 +3,7 @@
 use hookproof_core::delivery::{AttemptRecord, Committed, Ctx, Delivery, Input, Rejected, Step};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::Event;
+use hookproof_core::gate::StoredGate;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::policy::Policy;
@@ -42,6 +43,7 @@ impl<H: Host> WrongStore<H> {
     async fn claim_later(
         &self,
         steps: Vec<Step>,
+        gates: Vec<(EndpointId, StoredGate)>,
     ) -> Result<Vec<Result<Claimed, Rejected>>, StoreError> {
         let endpoints = self.inner.endpoints().await?;
         let mut claims = Vec::new();
@@ -58,7 +60,7 @@ impl<H: Host> WrongStore<H> {
         self.host.spawn(async move {
             host.sleep(Millis::new(100)).await;
             // Whether it worked, nobody will know.
-            let _ = inner.claim(steps).await;
+            let _ = inner.claim(steps, gates).await;
         });
         Ok(claims)
     }
@@ -90,12 +92,17 @@ impl<H: Host> Store for WrongStore<H> {
         self.inner.endpoints().await
     }
 
+    async fn gate(&self, id: EndpointId) -> Result<Option<StoredGate>, StoreError> {
+        self.inner.gate(id).await
+    }
+
     async fn set_endpoint_status(
         &self,
         id: EndpointId,
         status: EndpointStatus,
+        gate: Option<StoredGate>,
     ) -> Result<bool, StoreError> {
-        self.inner.set_endpoint_status(id, status).await
+        self.inner.set_endpoint_status(id, status, gate).await
     }
 
     async fn publish(&self, publication: Publication) -> Result<Published, StoreError> {
@@ -128,14 +135,18 @@ impl<H: Host> Store for WrongStore<H> {
         self.inner.due_deliveries(endpoint, now, limit).await
     }
 
-    async fn claim(&self, steps: Vec<Step>) -> Result<Vec<Result<Claimed, Rejected>>, StoreError> {
+    async fn claim(
+        &self,
+        steps: Vec<Step>,
+        gates: Vec<(EndpointId, StoredGate)>,
+    ) -> Result<Vec<Result<Claimed, Rejected>>, StoreError> {
         match self.mutant {
-            SenderMutant::SendBeforeClaim => self.claim_later(steps).await,
+            SenderMutant::SendBeforeClaim => self.claim_later(steps, gates).await,
             SenderMutant::NewIdOnRetry => {
-                let claims = self.inner.claim(steps).await?;
+                let claims = self.inner.claim(steps, gates).await?;
                 Ok(claims.into_iter().map(|claim| claim.map(|c| self.with_new_id(c))).collect())
             }
-            _ => self.inner.claim(steps).await,
+            _ => self.inner.claim(steps, gates).await,
         }
     }
 
