@@ -5,6 +5,7 @@
 
 mod address;
 mod address_laws;
+mod address_registry;
 mod breaker;
 mod breaker_off;
 mod classify;
