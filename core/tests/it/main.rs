@@ -12,6 +12,7 @@ mod classify;
 mod delivery;
 mod delivery_laws;
 mod endpoint;
+mod fuzz;
 mod gate;
 mod gate_laws;
 mod given;
