@@ -1,6 +1,6 @@
 //! URLs, hosts, addresses, blocks of them and patterns of names: all from the same text.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hookproof_core::address::{AddressPolicy, Cidr, EndpointUrl, Host, HostPattern};
 
@@ -26,10 +26,20 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "10.0.0.0/8",
         "fd00::/8",
         "2001:db8::/33",
-        // An address as it is.
-        "\u{0}d\u{0}\u{1}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{7f}\u{0}\u{0}\u{1}",
     ];
-    texts.map(|text| text.as_bytes().to_vec()).to_vec()
+    let addresses = [
+        "::ffff:8.8.8.8",
+        "::ffff:127.0.0.1",
+        "64:ff9b::8.8.8.8",
+        "64:ff9b::10.0.0.1",
+        "2002:a9fe:a9fe::1",
+        "2a00::5efe:8.8.8.8",
+        "2a00::200:5efe:192.168.0.1",
+        "2606:4700:4700::1111",
+    ];
+    let as_it_is = |text: &str| text.parse::<Ipv6Addr>().expect(text).octets().to_vec();
+    let texts = texts.iter().map(|text| text.as_bytes().to_vec());
+    texts.chain(addresses.into_iter().map(as_it_is)).collect()
 }
 
 /// Holds the laws; whether the text was anything at all.
@@ -37,7 +47,7 @@ pub fn check(bytes: &[u8]) -> bool {
     if let Some(address) = bytes.first_chunk::<16>() {
         address_as_it_is(Ipv6Addr::from(*address));
     }
-    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let Ok(text) = std::str::from_utf8(bytes) else { return bytes.len() == 16 };
     let block = text.parse::<Cidr>().is_ok_and(|block| is_same(&block.to_string(), &block));
     if let Ok(block) = text.parse::<Cidr>() {
         assert!(block.contains(block.first()) && block.contains(block.last()), "{block}");
@@ -69,11 +79,25 @@ fn address_as_it_is(address: Ipv6Addr) {
     }
     if judgement.allowed {
         assert!(!is_special(address.to_canonical()), "{address} {judgement}");
+        let carried = carried(address.octets());
+        assert!(carried.is_none_or(|carried| !is_special(carried.into())), "{address} {judgement}");
     }
     let spelt = format!("https://[{address}]/");
     assert_eq!(policy.judge_url(&spelt).is_ok(), judgement.allowed, "{spelt}");
     let resolved = policy.judge_resolved(&Host::Name("example.com".to_owned()), &[address.into()]);
     assert_eq!(resolved.allowed, judgement.allowed, "{address} as an answer");
+}
+
+/// The IPv4 address that translators and tunnels see in an address, but for the forms that are never
+/// allowed anyway.
+fn carried(octets: [u8; 16]) -> Option<Ipv4Addr> {
+    let is_last = match octets {
+        [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, ..] => true,
+        [_, _, _, _, _, _, _, _, 0 | 2, 0, 0x5e, 0xfe, ..] => true,
+        _ => false,
+    };
+    let [.., a, b, c, d] = octets;
+    is_last.then(|| Ipv4Addr::new(a, b, c, d))
 }
 
 fn is_special(address: IpAddr) -> bool {

@@ -41,7 +41,7 @@ pub fn check(bytes: &[u8]) -> bool {
     match (delay, wait) {
         (Some(delay), _) => {
             assert_eq!(wait, Some(delay), "digits are seconds whatever the clock says");
-            printed(delay);
+            printed(value.trim_ascii(), delay);
         }
         (None, Some(wait)) => dated(value.trim_ascii(), now, wait),
         (None, None) => {}
@@ -60,8 +60,12 @@ fn bounded(wait: Option<Millis>) {
     }
 }
 
-/// A number of seconds reads the same once it is written again.
-fn printed(delay: Millis) {
+/// A number of seconds is exact or, where it cannot be expressed, the longest wait; and it reads the
+/// same once it is written again.
+fn printed(digits: &[u8], delay: Millis) {
+    let text = std::str::from_utf8(digits).expect("digits are ASCII");
+    let exact_ms = text.parse::<u128>().unwrap_or(u128::MAX).saturating_mul(1000);
+    assert_eq!(delay, u64::try_from(exact_ms).map_or(Millis::MAX, Millis::new), "{text}");
     if delay < Millis::MAX {
         let text = (delay.get() / 1000).to_string();
         assert_eq!(parse_delay_seconds(text.as_bytes()), Some(delay), "{text}");
