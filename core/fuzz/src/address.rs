@@ -91,11 +91,11 @@ fn address_as_it_is(address: Ipv6Addr) {
 /// The IPv4 address that translators and tunnels see in an address, but for the forms that are never
 /// allowed anyway.
 fn carried(octets: [u8; 16]) -> Option<Ipv4Addr> {
-    let is_last = match octets {
-        [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, ..] => true,
-        [_, _, _, _, _, _, _, _, 0 | 2, 0, 0x5e, 0xfe, ..] => true,
-        _ => false,
-    };
+    let is_last = matches!(
+        octets,
+        [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, ..]
+            | [_, _, _, _, _, _, _, _, 0 | 2, 0, 0x5e, 0xfe, ..]
+    );
     let [.., a, b, c, d] = octets;
     is_last.then(|| Ipv4Addr::new(a, b, c, d))
 }

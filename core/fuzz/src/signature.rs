@@ -88,7 +88,7 @@ impl Signed {
         let signed = match scheme.sign(std::slice::from_ref(&key), &message) {
             Ok(signed) => signed,
             Err(SignError::CannotSign) => return Self::unsigned(scheme, [key, other]),
-            Err(error) => panic!("{}: {error}", scheme.name),
+            Err(error) => unreachable!("{}: {error}", scheme.name),
         };
         let mut body = BODY.as_bytes().to_vec();
         if !signed.fields.is_empty() {

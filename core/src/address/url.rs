@@ -128,7 +128,9 @@ impl EndpointUrl {
             return Err(UrlError::Fragment);
         }
         let is_refused = |c: char| {
-            c.is_whitespace() || c.is_control() || matches!(c, '\\' | '"' | '<' | '>' | '^' | '`')
+            c.is_whitespace()
+                || c.is_control()
+                || matches!(c, '\\' | '"' | '<' | '>' | '^' | '`' | '{' | '|' | '}')
         };
         if text.is_empty() || text.contains(is_refused) {
             return Err(UrlError::NotAUrl);

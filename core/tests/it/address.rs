@@ -200,6 +200,9 @@ fn field_114_user_names_and_what_parsers_read_differently_are_refused() {
         "http://example.com,127.0.0.1/",
         "http://example.com;127.0.0.1/",
         "http://example.com#@127.0.0.1/",
+        // One program sends these as they are, the next as %7B, %7C and %7D.
+        "http://example.com/{tenant}",
+        "http://example.com/?a|b",
     ] {
         check_malformed(url);
     }
