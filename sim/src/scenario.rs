@@ -128,7 +128,7 @@ impl Default for Scenario {
             faults: Vec::new(),
             publishing: Millis::from_secs(20),
             safety: Millis::from_secs(40),
-            liveness_bound: Millis::from_minutes(30),
+            liveness_bound: Millis::from_hours(6),
             crashes_max: 6,
             senders: 1,
             receivers: 1,
@@ -173,7 +173,12 @@ impl Scenario {
     #[must_use]
     pub fn on_wire(&self) -> Self {
         let is_there = |fault: &&Fault| ON_WIRE.contains(fault);
-        Self { faults: self.faults.iter().filter(is_there).copied().collect(), ..self.clone() }
+        Self {
+            faults: self.faults.iter().filter(is_there).copied().collect(),
+            // There idle time is not free.
+            liveness_bound: self.liveness_bound.min(Millis::from_minutes(10)),
+            ..self.clone()
+        }
     }
 
     /// The policy of the sender in one history.

@@ -1,10 +1,14 @@
 //! `hookproof address`: whether requests may go somewhere, and by which row of which registry.
 
 use std::io;
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use hookproof_core::address::url::Scheme;
 use hookproof_core::address::{AddressPolicy, Cidr, HostPattern, Judgement};
 use serde::Serialize;
+
+use super::send;
 
 use crate::args::Format;
 use crate::failure::{EXIT_CODES, Ending, Failure};
@@ -23,6 +27,19 @@ pub(crate) struct Args {
     /// URLs, host names or IP addresses; a name is judged as a name and never looked up
     #[arg(value_name = "TARGET", required = true)]
     targets: Vec<String>,
+
+    /// Judge as `hookproof send` would with this file; what is given here adds to its lists, and
+    /// --scheme and --port take the place of its own
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Let URLs have this scheme only, http or https; may be repeated [default: both]
+    #[arg(long, value_name = "SCHEME", value_parser = scheme)]
+    scheme: Vec<Scheme>,
+
+    /// Let URLs have this port only; may be repeated [default: any]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Vec<u16>,
 
     /// Allow this block of addresses, too, as 10.0.0.0/8; may be repeated
     #[arg(long, value_name = "BLOCK")]
@@ -45,6 +62,10 @@ pub(crate) struct Args {
     format: Format,
 }
 
+fn scheme(text: &str) -> Result<Scheme, String> {
+    text.parse().map_err(|_| "write http or https".to_owned())
+}
+
 /// A target and what was decided about it.
 #[derive(Serialize)]
 struct Judged {
@@ -55,23 +76,32 @@ struct Judged {
 
 /// Judges each target and prints the judgements.
 pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
-    let Args { targets, allow_cidr, deny_cidr, allow_host, allow_loopback, format } = args;
-    let mut policy = AddressPolicy {
-        allow_cidrs: allow_cidr,
-        deny_cidrs: deny_cidr,
-        allow_hosts: allow_host,
-        ..AddressPolicy::default()
-    };
-    if allow_loopback {
-        policy = policy.with_loopback();
-    }
-    let judged: Vec<_> = targets.into_iter().map(|target| judge(&policy, target)).collect();
-    match format {
+    let policy = policy(&args)?;
+    let judged: Vec<_> = args.targets.into_iter().map(|target| judge(&policy, target)).collect();
+    match args.format {
         Format::Table => print(&judged, output)?,
         Format::Json => output.json(&judged)?,
     }
     let is_all_allowed = judged.iter().all(|judged| judged.judgement.allowed);
     Ok(if is_all_allowed { Ending::AsItShould } else { Ending::Found })
+}
+
+/// What the file says, else the default, and what is given beside it.
+fn policy(args: &Args) -> Result<AddressPolicy, Failure> {
+    let mut policy = match &args.config {
+        Some(path) => send::configured(path)?.address,
+        None => AddressPolicy::default(),
+    };
+    policy.allow_cidrs.extend(&args.allow_cidr);
+    policy.deny_cidrs.extend(&args.deny_cidr);
+    policy.allow_hosts.extend(args.allow_host.iter().cloned());
+    if !args.scheme.is_empty() {
+        policy.schemes.clone_from(&args.scheme);
+    }
+    if !args.port.is_empty() {
+        policy.ports.clone_from(&args.port);
+    }
+    Ok(if args.allow_loopback { policy.with_loopback() } else { policy })
 }
 
 fn judge(policy: &AddressPolicy, target: String) -> Judged {

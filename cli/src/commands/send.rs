@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use hookproof_runtime::tokio_host::TokioHost;
@@ -128,6 +128,11 @@ fn sender(file: Option<ConfigFile<File>>, allow_loopback: bool) -> Result<Sender
         sender.address = sender.address.with_loopback();
     }
     Ok(sender)
+}
+
+/// The sender that a configuration file describes.
+pub(super) fn configured(path: &Path) -> Result<SenderConfig, Failure> {
+    checked(config::read(path)?)
 }
 
 fn checked(file: ConfigFile<File>) -> Result<SenderConfig, Failure> {

@@ -1,8 +1,11 @@
 //! What `hookproof address` prints.
 
-use serde_json::Value;
+use std::fs;
 
-use crate::program::run;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{Ran, hookproof, run};
 
 #[test]
 fn each_target_is_allowed_or_denied_by_a_row_of_a_registry() {
@@ -36,6 +39,66 @@ fn json_has_the_row_and_what_was_embedded() {
     assert_eq!(value[0]["reason"]["block"], "10.0.0.0/8");
 }
 
+/// Settings of a policy, and what they let through and what not.
+const LISTS: [&str; 9] = [
+    "--scheme=https",
+    "--port=443",
+    "--port=8443",
+    "--allow-host=*.internal",
+    "https://10.1.2.3:8443/in",
+    "https://hooks.internal/in",
+    "https://example.com:6379/",
+    "http://example.com:443/",
+    "https://10.9.0.1/",
+];
+
+#[test]
+fn schemes_ports_and_lists_are_those_of_a_policy_and_say_so() {
+    let lists = [&["address", "--allow-cidr=10.1.0.0/16"], &LISTS[..]].concat();
+    insta::assert_snapshot!("address_lists_table", run(&lists));
+    let ran = run(&[&["address", "--format=json", "--deny-cidr=10.1.2.3"], &LISTS[..]].concat());
+    insta::assert_snapshot!("address_lists_json", ran);
+}
+
+/// What is said of the targets under the configuration file of this text.
+fn judged_under(text: &str, arguments: &[&str]) -> Ran {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("hookproof.toml"), text).expect("it can be written");
+    let command = [&["address", "--config=hookproof.toml"], arguments].concat();
+    hookproof(&command).current_dir(folder.path()).output().expect("it runs").into()
+}
+
+#[test]
+fn a_target_is_judged_by_the_configuration_file_of_the_sender() {
+    let text = "[sender.address]\nschemes = [\"https\"]\nports = [8443]\n\
+                allow_cidrs = [\"10.1.0.0/16\"]\nallow_hosts = [\"receiver\"]\n\
+                deny_cidrs = [\"93.184.215.14\"]\n";
+    let check = |arguments: &[&str], code| {
+        let ran = judged_under(text, arguments);
+        assert_eq!(ran.code, Some(code), "{ran}");
+    };
+    check(&["https://10.1.2.3:8443/", "https://receiver:8443/", "10.1.0.1", "receiver"], 0);
+    check(&["http://10.1.2.3:8443/"], 1);
+    check(&["https://10.1.2.3/"], 1);
+    check(&["93.184.215.14"], 1);
+    check(&["--scheme=http", "--port=80", "http://10.1.2.3/"], 0);
+    check(&["--scheme=http", "--port=80", "https://10.1.2.3:8443/"], 1);
+    check(&["--allow-cidr=10.2.0.0/16", "10.1.0.1", "10.2.0.1"], 0);
+    check(&["--allow-cidr=93.184.215.0/24", "93.184.215.14"], 1);
+    check(&["--allow-loopback", "https://localhost:8443/"], 0);
+}
+
+#[test]
+fn a_slip_in_the_configuration_file_is_told_with_its_line() {
+    let check = |text: &str, told: &str| {
+        let ran = judged_under(text, &["8.8.8.8"]);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.contains(told), "{ran}");
+    };
+    check("[sender.address]\nports = [0]\n", "line 2: `sender.address.ports`");
+    check("[sender.address]\nallow_cidr = []\n", "line 2: `sender.address.allow_cidr`");
+}
+
 #[test]
 fn the_exit_code_is_1_as_soon_as_one_is_denied_and_2_for_a_wrong_argument() {
     let check = |arguments: &[&str], code| {
@@ -51,6 +114,13 @@ fn the_exit_code_is_1_as_soon_as_one_is_denied_and_2_for_a_wrong_argument() {
     check(&["--allow-host=receiver", "sender"], 1);
     check(&["--allow-cidr=10.0.0.1/8", "10.0.0.1"], 2);
     check(&["--allow-host=10.0.0.1", "10.0.0.1"], 2);
+    check(&["--port=8443", "https://example.com:8443/", "8.8.8.8", "example.com"], 0);
+    check(&["--port=8443", "https://example.com/"], 1);
+    check(&["--scheme=HTTPS", "https://example.com/"], 0);
+    check(&["--scheme=ftp", "ftp://example.com/"], 2);
+    check(&["--port=0", "8.8.8.8"], 2);
+    check(&["--port=65536", "8.8.8.8"], 2);
+    check(&["--config=none.toml", "8.8.8.8"], 2);
     check(&[], 2);
 }
 

@@ -108,10 +108,16 @@ fn the_timelines_in_the_page_are_those_that_are_printed() {
 
 #[test]
 fn the_judgements_in_the_page_are_those_that_are_printed() {
-    let arguments = "address 8.8.8.8 2002:a9fe:a9fe:: localhost.";
-    let printed = run(&arguments.split(' ').collect::<Vec<_>>()).stdout;
-    let shown = format!("$ hookproof {arguments}\n{printed}");
-    assert!(page("address").contains(&shown), "docs/address.md has another:\n{shown}");
+    for arguments in [
+        "address 8.8.8.8 2002:a9fe:a9fe:: localhost.",
+        "address --scheme https --port 443 --allow-cidr 10.1.0.0/16 --allow-host hooks.internal \\\n    \
+         https://10.1.2.3/in https://hooks.internal/in https://example.com:6379/ http://example.com/",
+    ] {
+        let words = arguments.split_whitespace().filter(|word| *word != "\\");
+        let printed = run(&words.collect::<Vec<_>>()).stdout;
+        let shown = format!("$ hookproof {arguments}\n{printed}");
+        assert!(page("address").contains(&shown), "docs/address.md has another:\n{shown}");
+    }
 }
 
 /// A table of the example in a page.

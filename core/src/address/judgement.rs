@@ -128,7 +128,7 @@ impl fmt::Display for Reason {
             }
             Self::AllowCidr { block } => write!(f, "is in {block}, which allow_cidrs has"),
             Self::DenyCidr { block } => write!(f, "is in {block}, which deny_cidrs has"),
-            Self::AllowHost { host } => write!(f, "is {host}, which allow_hosts has"),
+            Self::AllowHost { host } => write!(f, "fits {host}, which allow_hosts has"),
             Self::Scheme { scheme } => {
                 write!(f, "has the scheme {}, which schemes does not have", scheme.as_str())
             }

@@ -1,6 +1,7 @@
 //! The tables: which addresses and names serve a special purpose, and who says so.
 //!
-//! Typed in from the registries as they stood in 2025, row by row:
+//! Row by row from the registries, of which those of addresses were compared as IANA served them on
+//! 2026-07-18 (`core/tests/data/`):
 //!
 //! - IANA IPv4 Special-Purpose Address Registry (RFC 6890, RFC 8190):
 //!   <https://www.iana.org/assignments/iana-ipv4-special-registry>;
@@ -118,7 +119,7 @@ impl Row {
 }
 
 /// The special blocks of IPv4.
-pub const IPV4: [Row; 27] = [
+pub const IPV4: [Row; 28] = [
     v4([0, 0, 0, 0], 8, "\"This network\"", "RFC 791 §3.2", NO),
     v4([0, 0, 0, 0], 32, "\"This host on this network\"", "RFC 1122 §3.2.1.3", NO),
     v4([10, 0, 0, 0], 8, "Private-Use", "RFC 1918", NO),
@@ -137,6 +138,7 @@ pub const IPV4: [Row; 27] = [
     v4([192, 31, 196, 0], 24, "AS112-v4", "RFC 7535", YES),
     v4([192, 52, 193, 0], 24, "AMT", "RFC 7450", YES),
     v4([192, 88, 99, 0], 24, "Deprecated (6to4 Relay Anycast)", "RFC 7526", NOT_APPLICABLE),
+    v4([192, 88, 99, 2], 32, "6a44-relay anycast address", "RFC 6751", NO),
     v4([192, 168, 0, 0], 16, "Private-Use", "RFC 1918", NO),
     v4([192, 175, 48, 0], 24, "Direct Delegation AS112 Service", "RFC 7534", YES),
     v4([198, 18, 0, 0], 15, "Benchmarking", "RFC 2544", NO),

@@ -1,6 +1,7 @@
 //! The URL of an endpoint, taken apart once for judging and for dialling.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,18 @@ impl Scheme {
             Self::Http => 80,
             Self::Https => 443,
         }
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = UrlError;
+
+    /// Reads a scheme in any case (RFC 3986 §3.1), without what follows it.
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let schemes = [Self::Http, Self::Https];
+        let found = schemes.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(text));
+        let is_scheme = !text.is_empty() && text.bytes().all(is_of_scheme);
+        found.ok_or(if is_scheme { UrlError::Scheme } else { UrlError::NotAbsolute })
     }
 }
 
@@ -115,21 +128,15 @@ impl EndpointUrl {
             return Err(UrlError::Fragment);
         }
         let is_refused = |c: char| {
-            c.is_whitespace() || c.is_control() || matches!(c, '\\' | '"' | '<' | '>' | '^' | '`')
+            c.is_whitespace()
+                || c.is_control()
+                || matches!(c, '\\' | '"' | '<' | '>' | '^' | '`' | '{' | '|' | '}')
         };
         if text.is_empty() || text.contains(is_refused) {
             return Err(UrlError::NotAUrl);
         }
         let (scheme, rest) = text.split_once("://").ok_or(UrlError::NotAbsolute)?;
-        let scheme = if scheme.eq_ignore_ascii_case("https") {
-            Scheme::Https
-        } else if scheme.eq_ignore_ascii_case("http") {
-            Scheme::Http
-        } else if scheme.is_empty() || !scheme.bytes().all(is_of_scheme) {
-            return Err(UrlError::NotAbsolute);
-        } else {
-            return Err(UrlError::Scheme);
-        };
+        let scheme: Scheme = scheme.parse()?;
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         if authority.is_empty() {

@@ -5,12 +5,14 @@
 
 mod address;
 mod address_laws;
+mod address_registry;
 mod breaker;
 mod breaker_off;
 mod classify;
 mod delivery;
 mod delivery_laws;
 mod endpoint;
+mod fuzz;
 mod gate;
 mod gate_laws;
 mod given;

@@ -172,7 +172,9 @@ impl Checker for WithinGate {
                 let known = self.endpoints.entry(*endpoint);
                 let known = known.or_insert_with(|| Reference::new(*epoch, rule));
                 if known.epoch != *epoch {
-                    *known = Reference::new(*epoch, rule);
+                    // What began before still counts; permits and breaker are another gate's.
+                    let starts = std::mem::take(&mut known.starts);
+                    *known = Reference { starts, ..Reference::new(*epoch, rule) };
                 }
                 known.admit(*endpoint, *local, *expires)
             }

@@ -1,6 +1,7 @@
 //! Endpoints as the world knows them: whether they work, and which secrets their receivers have.
 
-use hookproof_core::time::Timestamp;
+use hookproof_core::gate::Gate;
+use hookproof_core::time::{Millis, Timestamp};
 
 use super::store::EndpointRow;
 use super::world::{Happening, World};
@@ -8,8 +9,6 @@ use crate::fact::{EndpointNo, Fact};
 use crate::scenario::{Break, Operation};
 use crate::sometimes::Sometimes;
 use crate::zoo::SenderMutant;
-use hookproof_core::gate::StoredBreaker;
-use hookproof_core::time::Millis;
 
 /// One endpoint and the receiver's integration behind it.
 #[derive(Clone, Debug)]
@@ -80,9 +79,13 @@ impl World<'_> {
             return;
         }
         row.is_enabled = true;
-        row.breaker = StoredBreaker::default();
+        let mut gate = Gate::restored(row.gate.clone());
+        gate.reset();
+        row.gate = gate.stored();
         for sender in &mut self.senders {
-            sender.gates.remove(&EndpointNo(endpoint));
+            if let Some(gate) = sender.gates.get_mut(&EndpointNo(endpoint)) {
+                gate.reset();
+            }
         }
         self.fact(&Fact::Enabled { endpoint: EndpointNo(endpoint) });
         self.record.line(self.now, "people", || format!("enable endpoint {endpoint}"));

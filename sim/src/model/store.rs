@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hookproof_core::delivery::{Delivery, Phase};
-use hookproof_core::gate::StoredBreaker;
+use hookproof_core::gate::StoredGate;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::time::Timestamp;
 
@@ -47,7 +47,7 @@ pub(super) struct Row {
 pub(super) struct EndpointRow {
     pub(super) is_enabled: bool,
     pub(super) is_deleted: bool,
-    pub(super) breaker: StoredBreaker,
+    pub(super) gate: StoredGate,
     /// The secrets to sign with, the newest first.
     pub(super) keys: Vec<u32>,
     /// Who owns the endpoint's shard, until when, and in which epoch.
@@ -78,7 +78,7 @@ impl Store {
         self.endpoints.push(EndpointRow {
             is_enabled: true,
             is_deleted: false,
-            breaker: StoredBreaker::default(),
+            gate: StoredGate::default(),
             keys: vec![0],
             shard: Shard::default(),
             id,

@@ -147,7 +147,7 @@ impl World<'_> {
         endpoint: EndpointNo,
         use_gate: impl FnOnce(&mut Gate) -> T,
     ) -> T {
-        let stored = &self.store.endpoints[usize::try_from(endpoint.0).unwrap_or(0)].breaker;
+        let stored = &self.store.endpoint(endpoint).gate;
         let gates = &mut self.senders[process.number()].gates;
         use_gate(gates.entry(endpoint).or_insert_with(|| Gate::restored(stored.clone())))
     }
@@ -311,19 +311,20 @@ impl World<'_> {
             let is_early = self.is_sender(SenderMutant::SendBeforeClaim);
             let is_gone = !self.store.endpoint(endpoint).is_enabled;
             if refused || is_gone || self.is_fenced_off(endpoint, claim.epoch) {
-                self.give_back(process, endpoint, claim.permit);
+                self.give_back(process, endpoint, claim.permit, claim.epoch);
                 continue;
             }
             let stored = &self.store.rows[claim.row].state;
             let next = claim.step.next().clone();
             let is_guarded = !self.is_sender(SenderMutant::ClaimInAutocommit);
             if is_guarded && claim.step.clone().onto(stored).is_err() {
-                self.give_back(process, endpoint, claim.permit);
+                self.give_back(process, endpoint, claim.permit, claim.epoch);
                 continue;
             }
             if !is_early {
                 self.store.write(claim.row, next.clone());
                 self.tell_written(process, claim.row, None, None, false, false);
+                self.keep_gate(process, endpoint);
             }
             begun.push((claim.row, next, claim.permit, claim.epoch));
         }
@@ -341,8 +342,14 @@ impl World<'_> {
         }
     }
 
-    fn give_back(&mut self, process: Process, endpoint: EndpointNo, permit: Option<Permit>) {
-        let Some(permit) = permit else { return };
+    fn give_back(
+        &mut self,
+        process: Process,
+        endpoint: EndpointNo,
+        permit: Option<Permit>,
+        epoch: u64,
+    ) {
+        let Some(permit) = permit.filter(|_| self.is_present(endpoint, epoch)) else { return };
         let local = self.local(process);
         let rule = self.understood.gate.clone();
         let (is_probe, expires) = (permit.probe, permit.expires);
@@ -350,6 +357,12 @@ impl World<'_> {
             gate.record(&rule, local, permit, Signal::Neither);
         });
         self.fact(&Fact::Signalled { endpoint, is_success: None, is_probe, expires, local });
+    }
+
+    /// Whether the gate is the one that gave out a permit in this epoch: one that a process has got
+    /// since then knows nothing of it.
+    fn is_present(&self, endpoint: EndpointNo, epoch: u64) -> bool {
+        epoch == self.store.endpoint(endpoint).shard.epoch
     }
 
     /// An attempt begins; `false` if the process ends here.
@@ -402,9 +415,8 @@ impl World<'_> {
         let endpoint = attempt.route.endpoint;
         let local = self.local(process);
         let judgement = self.policy.classification.judge(&outcome);
-        // A gate that this process has got since then knows nothing of the permit.
-        let is_former = attempt.epoch != self.store.endpoint(endpoint).shard.epoch;
-        let Some(permit) = attempt.permit.take().filter(|_| !is_former) else {
+        let is_present = self.is_present(endpoint, attempt.epoch);
+        let Some(permit) = attempt.permit.take().filter(|_| is_present) else {
             return false;
         };
         let (is_probe, expires) = (permit.probe, permit.expires);

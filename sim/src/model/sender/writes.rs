@@ -148,7 +148,7 @@ impl World<'_> {
         if finished.gives_up {
             self.disable(route.endpoint, true);
         }
-        self.keep_breaker(process, route.endpoint);
+        self.keep_gate(process, route.endpoint);
         self.write(process, *row, &committed, *asked, false);
         self.note_wait(&committed, *asked);
         self.flawed_aftermath(process, *row, &committed);
@@ -161,11 +161,11 @@ impl World<'_> {
         self.poke(process);
     }
 
-    /// The breaker is stored with each outcome.
-    fn keep_breaker(&mut self, process: Process, endpoint: EndpointNo) {
+    /// The gate is stored with each claim and each outcome.
+    pub(super) fn keep_gate(&mut self, process: Process, endpoint: EndpointNo) {
         if let Some(gate) = self.sender(process).gates.get(&endpoint) {
             let stored = gate.stored();
-            self.store.endpoint_mut(endpoint).breaker = stored;
+            self.store.endpoint_mut(endpoint).gate = stored;
         }
     }
 
