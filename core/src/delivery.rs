@@ -44,7 +44,7 @@ pub struct Delivery {
     /// The last wait that was drawn, if the next depends on it (decorrelated jitter).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_wait: Option<Millis>,
-    /// How long attempts were held back while they were due, if that does not count as age
+    /// How long the breaker held attempts back while they were due, if that does not count as age
     /// ([`WhileHeld::Stops`]).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held: Millis,
@@ -164,7 +164,17 @@ pub enum DeadReason {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Input {
     /// It is due and the gate admits it: an attempt may be claimed.
-    Admitted,
+    Admitted {
+        /// For how long of the time since it was due the breaker held it back: what
+        /// [`Gate::held`](crate::gate::Gate::held) says.
+        held: Millis,
+    },
+    /// It may have become too old while it waits. This asks no gate: what is too old dies behind an
+    /// open breaker, too.
+    LifeExpired {
+        /// As with [`Input::Admitted`].
+        held: Millis,
+    },
     /// The attempt ended.
     Finished {
         /// Its number.
@@ -208,6 +218,8 @@ pub enum Rejected {
     NotDue(Timestamp),
     /// The claim holds until then.
     LeaseHolds(Timestamp),
+    /// It is not too old for its next attempt; a replay never is.
+    LifeHolds,
     /// No attempt of that number is under way.
     NotInFlight,
     /// An attempt is under way.
@@ -226,6 +238,7 @@ impl fmt::Display for Rejected {
             }
             Self::NotDue(due) => write!(f, "not due before {} ms", due.as_millis()),
             Self::LeaseHolds(until) => write!(f, "claimed until {} ms", until.as_millis()),
+            Self::LifeHolds => f.write_str("not too old for its next attempt"),
             Self::NotInFlight => f.write_str("that attempt is not under way"),
             Self::InFlight => f.write_str("an attempt is under way"),
             Self::Settled => f.write_str("the delivery is in a final state"),
@@ -392,8 +405,16 @@ impl Delivery {
     /// [`Rejected`] if the input does not fit the state.
     pub fn handle(&self, ctx: Ctx<'_>, input: Input) -> Result<Step, Rejected> {
         match (input, self.phase) {
-            (Input::Admitted, Phase::Scheduled { due, origin }) => self.claim(ctx, due, origin),
-            (Input::Admitted, Phase::InFlight { .. }) => Err(Rejected::InFlight),
+            (Input::Admitted { held }, Phase::Scheduled { due, origin }) => {
+                self.claim(ctx, due, origin, held)
+            }
+            (Input::LifeExpired { held }, Phase::Scheduled { due, origin }) => {
+                let held = self.held_until(ctx, due, origin, held);
+                self.expire(ctx, due, origin, held).ok_or(Rejected::LifeHolds)
+            }
+            (Input::Admitted { .. } | Input::LifeExpired { .. }, Phase::InFlight { .. }) => {
+                Err(Rejected::InFlight)
+            }
 
             (
                 Input::Finished { attempt, outcome },
@@ -418,22 +439,25 @@ impl Delivery {
             (Input::Replay, _) => Ok(self.replay(ctx)),
 
             (
-                Input::Admitted | Input::Cancel,
+                Input::Admitted { .. } | Input::LifeExpired { .. } | Input::Cancel,
                 Phase::Delivered { .. } | Phase::Dead { .. } | Phase::Cancelled { .. },
             ) => Err(Rejected::Settled),
         }
     }
 
-    fn claim(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin) -> Result<Step, Rejected> {
+    fn claim(
+        &self,
+        ctx: Ctx<'_>,
+        due: Timestamp,
+        origin: Origin,
+        held: Millis,
+    ) -> Result<Step, Rejected> {
         if ctx.now < due {
             return Err(Rejected::NotDue(due));
         }
-        let held = self.held_until(ctx, due, origin);
-        if origin == Origin::Schedule && !self.may_begin(ctx, ctx.now, held) {
-            let phase = Phase::Dead { at: ctx.now, reason: DeadReason::Expired };
-            let mut step = self.step(phase);
-            step.notice = notice(origin, phase);
-            return Ok(step);
+        let held = self.held_until(ctx, due, origin, held);
+        if let Some(expired) = self.expire(ctx, due, origin, held) {
+            return Ok(expired);
         }
         let attempt = self.attempts.saturating_add(1);
         let mut step = self.step(Phase::InFlight {
@@ -497,10 +521,21 @@ impl Delivery {
         (Phase::Scheduled { due, origin: Origin::Schedule }, previous_wait)
     }
 
-    /// How long attempts have been held back by now, if one that was `due` begins only now.
-    fn held_until(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin) -> Millis {
+    /// The end of what is too old for the attempt that was `due`. A replay is made at any age.
+    fn expire(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin, held: Millis) -> Option<Step> {
+        if origin != Origin::Schedule || self.may_begin(ctx, ctx.now.max(due), held) {
+            return None;
+        }
+        let phase = Phase::Dead { at: ctx.now, reason: DeadReason::Expired };
+        let mut step = self.step(phase);
+        step.notice = notice(origin, phase);
+        Some(step)
+    }
+
+    /// How long the breaker has held attempts back by now, `held` of it since one was `due`.
+    fn held_until(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin, held: Millis) -> Millis {
         match (ctx.policy.life.while_held, origin) {
-            (WhileHeld::Stops, Origin::Schedule) => self.held.plus(ctx.now.since(due)),
+            (WhileHeld::Stops, Origin::Schedule) => self.held.plus(held.min(ctx.now.since(due))),
             _ => self.held,
         }
     }

@@ -5,6 +5,7 @@
 
 mod breaker;
 mod check;
+mod holds;
 mod known;
 mod limiter;
 
@@ -187,6 +188,15 @@ impl Gate {
         self.breaker.clone()
     }
 
+    /// For how long of the time from `from` until `now` the breaker held back whatever was due: while
+    /// it paused, and while its probe was under way. Limits are no part of it, nor is a time in which
+    /// nobody asked for a permit.
+    #[must_use]
+    pub fn held(&self, from: Timestamp, now: Timestamp) -> Millis {
+        let probes = matches!(self.breaker.state, Breaker::HalfOpen { probe: Some(_), .. });
+        self.breaker.holds.within(from, now, probes)
+    }
+
     /// How many permits are out at `now`.
     #[must_use]
     pub fn in_flight(&self, now: Timestamp) -> usize {
@@ -198,7 +208,7 @@ impl Gate {
         match self.room(rule, now) {
             Ok(_) => {
                 self.limiter.start(rule, now);
-                Admission::Go(self.grant(now.plus(lease)))
+                Admission::Go(self.grant(now, lease))
             }
             Err((until, why)) => Admission::Defer { until, why },
         }
@@ -243,13 +253,15 @@ impl Gate {
         Ok(if matches!(self.breaker.state, Breaker::HalfOpen { .. }) { 1 } else { room })
     }
 
-    fn grant(&mut self, expires: Timestamp) -> Permit {
+    fn grant(&mut self, now: Timestamp, lease: Millis) -> Permit {
+        let expires = now.plus(lease);
         let id = PermitId(self.next_permit);
         self.next_permit += 1;
         self.permits.insert(id, expires);
         let probe = match &mut self.breaker.state {
             Breaker::HalfOpen { probe, .. } => {
                 *probe = Some(id);
+                self.breaker.holds.add(now, now);
                 true
             }
             Breaker::Closed { .. } | Breaker::Open { .. } => false,
@@ -291,6 +303,7 @@ impl Gate {
         if let Breaker::HalfOpen { probe: Some(probe), pause } = self.breaker.state
             && !self.permits.contains_key(&probe)
         {
+            self.breaker.holds.prolong(now);
             self.breaker.state = Breaker::HalfOpen { probe: None, pause };
         }
     }

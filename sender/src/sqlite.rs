@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::store::{
-    Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
+    Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
     Publication, Published, Store, Totals,
 };
 
@@ -25,7 +25,7 @@ use crate::store::{
 pub const SCHEMA: Schema = Schema {
     name: "sender",
     application_id: 0x686b_7331,
-    migrations: &[include_str!("sqlite/001_initial.sql")],
+    migrations: &[include_str!("sqlite/001_initial.sql"), include_str!("sqlite/002_created.sql")],
 };
 
 /// The sender's store on SQLite; cheap to clone.
@@ -83,6 +83,15 @@ impl Store for SqliteStore {
         self.database.read(move |c| deliveries::due(c, &endpoint, now, limit)).await
     }
 
+    async fn aged_deliveries(
+        &self,
+        endpoint: EndpointId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Aged, StoreError> {
+        self.database.read(move |c| deliveries::aged(c, &endpoint, before, limit)).await
+    }
+
     async fn claim(&self, steps: Vec<Step>) -> Result<Vec<Result<Claimed, Rejected>>, StoreError> {
         self.database
             .write(move |c| steps.into_iter().map(|step| deliveries::claim(c, step)).collect())
@@ -95,6 +104,18 @@ impl Store for SqliteStore {
         beside: Beside,
     ) -> Result<Result<Committed, Rejected>, StoreError> {
         self.database.write(move |c| deliveries::commit(c, step, &beside)).await
+    }
+
+    async fn commit_each(
+        &self,
+        steps: Vec<Step>,
+    ) -> Result<Vec<Result<Committed, Rejected>>, StoreError> {
+        self.database
+            .write(move |c| {
+                let commit = |step| deliveries::commit(c, step, &Beside::default());
+                steps.into_iter().map(commit).collect()
+            })
+            .await
     }
 
     async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {

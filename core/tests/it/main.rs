@@ -14,6 +14,7 @@ mod endpoint;
 mod gate;
 mod gate_laws;
 mod given;
+mod holds;
 mod id;
 mod inbox;
 mod life;
