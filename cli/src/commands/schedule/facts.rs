@@ -4,7 +4,8 @@ use hookproof_core::policy::Policy;
 use hookproof_core::time::Millis;
 use serde::Serialize;
 
-use super::burst::{Burst, Limits};
+use super::burst::Burst;
+use super::limits::Limits;
 use super::timeline::{Count, Entry, Spread, Timeline};
 
 /// The facts that matter about a policy.
@@ -84,16 +85,15 @@ impl Window {
 }
 
 impl Facts {
+    /// The facts of a policy, and of `events` that fail at once, if any are asked about.
     pub(super) fn new(
         policy: &Policy,
         timeline: &Timeline,
         events: Option<u32>,
-        limits: Limits,
+        limits: &Limits,
         outage: Option<Window>,
     ) -> Self {
         let last = timeline.last;
-        let limited = limits.breaker.is_some() || limits.rate.is_some();
-        let events = events.or_else(|| limited.then_some(1));
         Self {
             attempts_made: timeline.attempts,
             last_attempt_since_event: last,
