@@ -11,6 +11,7 @@ mod classify;
 mod delivery;
 mod delivery_laws;
 mod endpoint;
+mod field;
 mod gate;
 mod gate_laws;
 mod given;
