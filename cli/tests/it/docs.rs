@@ -96,6 +96,7 @@ fn the_timelines_in_the_page_are_those_that_are_printed() {
     for arguments in [
         "schedule --from 2026-01-01T00:00:00Z",
         "schedule seed-2",
+        "schedule --events 1000 --rate 10",
         "schedule --list",
         "schedule --compare standard-webhooks svix seed-2 --outage 0s..24h --events 1000",
         "schedule seed-1-python --outage 0s..1h --events 1000",

@@ -25,7 +25,7 @@ fn rule() -> GateRule {
 fn permit(gate: &mut Gate, now: Timestamp) -> Permit {
     match gate.admit(&rule(), now, LEASE) {
         Admission::Go(permit) => permit,
-        Admission::Defer { until, why } => panic!("not before {until:?}: {why:?}"),
+        Admission::Defer { until, why } => unreachable!("not before {until:?}: {why:?}"),
     }
 }
 
@@ -42,7 +42,7 @@ fn opened() -> (Gate, Timestamp) {
 fn pause_end(gate: &Gate) -> Timestamp {
     match gate.breaker() {
         Breaker::Open { until, .. } => until,
-        other => panic!("it is open: {other:?}"),
+        other => unreachable!("it is open: {other:?}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use hookproof_core::delivery::{Ctx, Input, Phase};
+use hookproof_core::delivery::{Ctx, Phase};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::{Event, EventType};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};

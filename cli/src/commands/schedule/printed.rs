@@ -8,6 +8,7 @@ use jiff::Timestamp as Calendar;
 use super::burst::{Burst, Limited};
 use super::document::{self, Listed};
 use super::facts::{Facts, Outage, Within};
+use super::lives::LIVES;
 use super::timeline::{Count, Entry, Spread};
 use super::{Inspected, about, span_text, time_text};
 use crate::output::number::{Counted, Grouped};
@@ -23,11 +24,11 @@ const TIMES: [&str; 3] = ["lowest", "mean", "highest"];
 /// What is left out first where there is too little room.
 const DISPENSABLE: [(&str, &str); 8] = [
     (SINCE, "lowest"),
-    (SINCE, "mean"),
     (SINCE, "highest"),
     (WAIT, "p50"),
-    (WAIT, "p95"),
     (WAIT, "mean"),
+    (SINCE, "mean"),
+    (WAIT, "p95"),
     (AT, "earliest"),
     (LIMITED, "first"),
 ];
@@ -231,14 +232,17 @@ fn outage_text(outage: Outage, from: Option<Calendar>) -> String {
         text.push_str("unless an earlier attempt delivers it, ");
     }
     match outage.first_after {
+        None if outage.survived_at_best => {
+            text.push_str(&format!("survived in fewer than 1 of {} cases", Grouped(LIVES)));
+        }
         None => text.push_str("not survived: no attempt comes after it"),
         Some(first) => {
             let Spread { lowest_ms, mean_ms, highest_ms, .. } = first;
-            if outage.survived_percent == 100 {
-                text.push_str("survived");
-            } else {
-                let share = outage.survived_percent;
-                text.push_str(&format!("survived in {share} of 100 cases"));
+            match outage.survived_percent {
+                _ if outage.survived_for_sure => text.push_str("survived"),
+                100 => text.push_str("survived in nearly all cases"),
+                0 => text.push_str("survived in fewer than 1 of 100 cases"),
+                share => text.push_str(&format!("survived in {share} of 100 cases")),
             }
             let late = span_text(mean_ms.saturating_sub(outage.end_ms));
             if lowest_ms == highest_ms {
