@@ -12,6 +12,8 @@ use hookproof_core::policy::Policy;
 use hookproof_core::retry_after;
 use hookproof_core::time::{Millis, Timestamp};
 
+const ADMITTED: Input = Input::Admitted { held: Millis::ZERO };
+
 fn classify(c: &mut Criterion) {
     let agreement = Classification::default();
     let outcome = Outcome::Answered { status: 503, retry_after: Some(Millis::from_secs(120)) };
@@ -66,9 +68,9 @@ fn delivery(c: &mut Criterion) {
     let id = DeliveryId::of(&event, &endpoint);
     let scheduled = Delivery::new(id, event, endpoint, now);
     c.bench_function("a delivery's step: claim", |b| {
-        b.iter(|| scheduled.handle(ctx, black_box(Input::Admitted)));
+        b.iter(|| scheduled.handle(ctx, black_box(ADMITTED)));
     });
-    let step = scheduled.handle(ctx, Input::Admitted).expect("it is due");
+    let step = scheduled.handle(ctx, ADMITTED).expect("it is due");
     let in_flight = step.next().clone();
     let input = Input::Finished {
         attempt: 1,

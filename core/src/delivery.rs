@@ -12,6 +12,8 @@
 //! `Delivered`, `Dead` and `Cancelled` are final, except through an explicit replay: one extra
 //! attempt under the same event id, which leaves the automatic schedule as it is.
 
+mod step;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,7 @@ use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::schedule::Jitter;
 use crate::time::{Millis, Timestamp};
+pub use step::{AttemptRecord, Committed, Effect, Notice, Step, WakeReason};
 
 /// The state of one event on its way to one endpoint.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -44,7 +47,7 @@ pub struct Delivery {
     /// The last wait that was drawn, if the next depends on it (decorrelated jitter).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_wait: Option<Millis>,
-    /// How long attempts were held back while they were due, if that does not count as age
+    /// How long the breaker held attempts back while they were due, if that does not count as age
     /// ([`WhileHeld::Stops`]).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held: Millis,
@@ -164,7 +167,17 @@ pub enum DeadReason {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Input {
     /// It is due and the gate admits it: an attempt may be claimed.
-    Admitted,
+    Admitted {
+        /// For how long of the time since it was due the breaker held it back: what
+        /// [`Gate::held`](crate::gate::Gate::held) says.
+        held: Millis,
+    },
+    /// It may have become too old while it waits. This asks no gate: what is too old dies behind an
+    /// open breaker, too.
+    LifeExpired {
+        /// As with [`Input::Admitted`].
+        held: Millis,
+    },
     /// The attempt ended.
     Finished {
         /// Its number.
@@ -208,6 +221,8 @@ pub enum Rejected {
     NotDue(Timestamp),
     /// The claim holds until then.
     LeaseHolds(Timestamp),
+    /// It is not too old for its next attempt; a replay never is.
+    LifeHolds,
     /// No attempt of that number is under way.
     NotInFlight,
     /// An attempt is under way.
@@ -226,6 +241,7 @@ impl fmt::Display for Rejected {
             }
             Self::NotDue(due) => write!(f, "not due before {} ms", due.as_millis()),
             Self::LeaseHolds(until) => write!(f, "claimed until {} ms", until.as_millis()),
+            Self::LifeHolds => f.write_str("not too old for its next attempt"),
             Self::NotInFlight => f.write_str("that attempt is not under way"),
             Self::InFlight => f.write_str("an attempt is under way"),
             Self::Settled => f.write_str("the delivery is in a final state"),
@@ -235,127 +251,6 @@ impl fmt::Display for Rejected {
 }
 
 impl std::error::Error for Rejected {}
-
-/// One attempt as it is remembered.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct AttemptRecord {
-    /// Its number, from 1.
-    pub attempt: u32,
-    /// When it was claimed.
-    pub started_at: Timestamp,
-    /// When its outcome was known.
-    pub finished_at: Timestamp,
-    /// What came of it.
-    pub outcome: Outcome,
-    /// What that meant.
-    pub verdict: Verdict,
-}
-
-/// What the owner must be told: a row in the same transaction as the step. There is one when a
-/// delivery becomes dead, and none when a replay of it fails: whoever asked for that is looking.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Notice {
-    /// Why the delivery is dead.
-    pub reason: DeadReason,
-}
-
-/// What a driver does after the commit. If it is lost in a crash, the store can rebuild it: a send
-/// by the lease's end, a wake-up by the indexed wake time, a notice by its row.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Effect {
-    /// Send attempt number `attempt`.
-    Send {
-        /// The number, from 1.
-        attempt: u32,
-    },
-    /// The delivery wants attention then.
-    WakeAt {
-        /// When.
-        at: Timestamp,
-        /// What for.
-        reason: WakeReason,
-    },
-    /// A notice waits to be sent.
-    NoticePending,
-}
-
-/// Why a delivery wants attention.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum WakeReason {
-    /// An attempt is due.
-    Due,
-    /// A claim ends.
-    LeaseEnds,
-}
-
-/// A decision that is not yet true: it becomes so when [`Step::onto`] accepts the stored state and
-/// the transaction that writes the result commits.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-#[must_use = "a step changes nothing until it is committed"]
-pub struct Step {
-    expected: u64,
-    next: Delivery,
-    record: Option<AttemptRecord>,
-    notice: Option<Notice>,
-    disables_endpoint: bool,
-}
-
-/// What to write in one transaction, and what to do once it is committed.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Committed {
-    /// The new state.
-    pub delivery: Delivery,
-    /// The attempt that ended with this step.
-    pub record: Option<AttemptRecord>,
-    /// What the owner must be told.
-    pub notice: Option<Notice>,
-    /// Whether the endpoint is disabled: its receiver answered 410.
-    pub disables_endpoint: bool,
-    /// What to do after the commit, in this order.
-    pub effects: Vec<Effect>,
-}
-
-impl Step {
-    /// The state that this step leads to.
-    #[must_use]
-    pub fn next(&self) -> &Delivery {
-        &self.next
-    }
-
-    /// The attempt that ends with this step.
-    #[must_use]
-    pub fn record(&self) -> Option<&AttemptRecord> {
-        self.record.as_ref()
-    }
-
-    /// The body of the transaction: accepts the step if `stored` is the state that it was made from.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected::Stale`] if another step came first: throw this one away and load again.
-    pub fn onto(self, stored: &Delivery) -> Result<Committed, Rejected> {
-        if stored.version != self.expected || stored.id != self.next.id {
-            return Err(Rejected::Stale { expected: self.expected, stored: stored.version });
-        }
-        let mut effects = Vec::new();
-        if let Phase::InFlight { attempt, .. } = self.next.phase {
-            effects.push(Effect::Send { attempt });
-        }
-        if let Some((at, reason)) = self.next.wake_at() {
-            effects.push(Effect::WakeAt { at, reason });
-        }
-        if self.notice.is_some() {
-            effects.push(Effect::NoticePending);
-        }
-        Ok(Committed {
-            delivery: self.next,
-            record: self.record,
-            notice: self.notice,
-            disables_endpoint: self.disables_endpoint,
-            effects,
-        })
-    }
-}
 
 impl Delivery {
     /// A delivery as it is written with the publish: its first attempt is due at once.
@@ -392,8 +287,16 @@ impl Delivery {
     /// [`Rejected`] if the input does not fit the state.
     pub fn handle(&self, ctx: Ctx<'_>, input: Input) -> Result<Step, Rejected> {
         match (input, self.phase) {
-            (Input::Admitted, Phase::Scheduled { due, origin }) => self.claim(ctx, due, origin),
-            (Input::Admitted, Phase::InFlight { .. }) => Err(Rejected::InFlight),
+            (Input::Admitted { held }, Phase::Scheduled { due, origin }) => {
+                self.claim(ctx, due, origin, held)
+            }
+            (Input::LifeExpired { held }, Phase::Scheduled { due, origin }) => {
+                let held = self.held_until(ctx, due, origin, held);
+                self.expire(ctx, due, origin, held).ok_or(Rejected::LifeHolds)
+            }
+            (Input::Admitted { .. } | Input::LifeExpired { .. }, Phase::InFlight { .. }) => {
+                Err(Rejected::InFlight)
+            }
 
             (
                 Input::Finished { attempt, outcome },
@@ -418,22 +321,25 @@ impl Delivery {
             (Input::Replay, _) => Ok(self.replay(ctx)),
 
             (
-                Input::Admitted | Input::Cancel,
+                Input::Admitted { .. } | Input::LifeExpired { .. } | Input::Cancel,
                 Phase::Delivered { .. } | Phase::Dead { .. } | Phase::Cancelled { .. },
             ) => Err(Rejected::Settled),
         }
     }
 
-    fn claim(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin) -> Result<Step, Rejected> {
+    fn claim(
+        &self,
+        ctx: Ctx<'_>,
+        due: Timestamp,
+        origin: Origin,
+        held: Millis,
+    ) -> Result<Step, Rejected> {
         if ctx.now < due {
             return Err(Rejected::NotDue(due));
         }
-        let held = self.held_until(ctx, due, origin);
-        if origin == Origin::Schedule && !self.may_begin(ctx, ctx.now, held) {
-            let phase = Phase::Dead { at: ctx.now, reason: DeadReason::Expired };
-            let mut step = self.step(phase);
-            step.notice = notice(origin, phase);
-            return Ok(step);
+        let held = self.held_until(ctx, due, origin, held);
+        if let Some(expired) = self.expire(ctx, due, origin, held) {
+            return Ok(expired);
         }
         let attempt = self.attempts.saturating_add(1);
         let mut step = self.step(Phase::InFlight {
@@ -497,10 +403,21 @@ impl Delivery {
         (Phase::Scheduled { due, origin: Origin::Schedule }, previous_wait)
     }
 
-    /// How long attempts have been held back by now, if one that was `due` begins only now.
-    fn held_until(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin) -> Millis {
+    /// The end of what is too old for the attempt that was `due`. A replay is made at any age.
+    fn expire(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin, held: Millis) -> Option<Step> {
+        if origin != Origin::Schedule || self.may_begin(ctx, ctx.now.max(due), held) {
+            return None;
+        }
+        let phase = Phase::Dead { at: ctx.now, reason: DeadReason::Expired };
+        let mut step = self.step(phase);
+        step.notice = notice(origin, phase);
+        Some(step)
+    }
+
+    /// How long the breaker has held attempts back by now, `held` of it since one was `due`.
+    fn held_until(&self, ctx: Ctx<'_>, due: Timestamp, origin: Origin, held: Millis) -> Millis {
         match (ctx.policy.life.while_held, origin) {
-            (WhileHeld::Stops, Origin::Schedule) => self.held.plus(ctx.now.since(due)),
+            (WhileHeld::Stops, Origin::Schedule) => self.held.plus(held.min(ctx.now.since(due))),
             _ => self.held,
         }
     }

@@ -5,6 +5,7 @@
 
 mod breaker;
 mod check;
+mod holds;
 mod known;
 mod limiter;
 mod stored;
@@ -200,6 +201,15 @@ impl Gate {
         self.breaker = StoredBreaker::default();
     }
 
+    /// For how long of the time from `from` until `now` the breaker held back whatever was due: while
+    /// it paused, and while its probe was under way. Limits are no part of it, nor is a time in which
+    /// nobody asked for a permit.
+    #[must_use]
+    pub fn held(&self, from: Timestamp, now: Timestamp) -> Millis {
+        let probes = matches!(self.breaker.state, Breaker::HalfOpen { probe: Some(_), .. });
+        self.breaker.holds.within(from, now, probes)
+    }
+
     /// How many permits are out at `now`.
     #[must_use]
     pub fn in_flight(&self, now: Timestamp) -> usize {
@@ -212,7 +222,7 @@ impl Gate {
             Ok(_) => {
                 self.sequence += 1;
                 self.limiter.start(rule, now);
-                Admission::Go(self.grant(now.plus(lease)))
+                Admission::Go(self.grant(now, lease))
             }
             Err((until, why)) => Admission::Defer { until, why },
         }
@@ -235,7 +245,10 @@ impl Gate {
             self.breaker = StoredBreaker::default();
         }
         if let Breaker::Open { until, pause } = self.breaker.state {
+            // A clock that was set back must not prolong it.
+            let until = until.min(now.plus(pause));
             if now < until {
+                self.breaker.state = Breaker::Open { until, pause };
                 return Err((until, DeferReason::BreakerOpen));
             }
             self.breaker.state = Breaker::HalfOpen { probe: None, pause };
@@ -257,13 +270,15 @@ impl Gate {
         Ok(if matches!(self.breaker.state, Breaker::HalfOpen { .. }) { 1 } else { room })
     }
 
-    fn grant(&mut self, expires: Timestamp) -> Permit {
+    fn grant(&mut self, now: Timestamp, lease: Millis) -> Permit {
+        let expires = now.plus(lease);
         let id = PermitId(self.next_permit);
         self.next_permit += 1;
         self.permits.insert(id, expires);
         let probe = match &mut self.breaker.state {
             Breaker::HalfOpen { probe, .. } => {
                 *probe = Some(id);
+                self.breaker.holds.add(now, now);
                 true
             }
             Breaker::Closed { .. } | Breaker::Open { .. } => false,
@@ -307,6 +322,7 @@ impl Gate {
         if let Breaker::HalfOpen { probe: Some(probe), pause } = self.breaker.state
             && !self.permits.contains_key(&probe)
         {
+            self.breaker.holds.prolong(now);
             self.breaker.state = Breaker::HalfOpen { probe: None, pause };
         }
     }

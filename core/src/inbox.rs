@@ -10,7 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{EventId, SourceId};
-use crate::schedule::Schedule;
+use crate::schedule::{Jitter, Schedule};
 use crate::time::{Millis, Timestamp};
 
 /// The state of one received event.
@@ -26,6 +26,9 @@ pub struct Entry {
     pub version: u64,
     /// How often a worker has claimed it.
     pub attempts: u32,
+    /// The last wait that was drawn, if the next depends on it (decorrelated jitter).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_wait: Option<Millis>,
     /// Where it stands.
     pub phase: Phase,
 }
@@ -76,7 +79,7 @@ pub struct InboxRule {
 
 impl Default for InboxRule {
     fn default() -> Self {
-        use crate::schedule::{Backoff, Jitter};
+        use crate::schedule::Backoff;
         Self {
             lease: Millis::from_secs(30),
             schedule: Schedule {
@@ -226,6 +229,7 @@ impl Entry {
             received_at: now,
             version: 0,
             attempts: 0,
+            previous_wait: None,
             phase: Phase::Pending { due: now },
         })
     }
@@ -266,7 +270,7 @@ impl Entry {
             (Input::Failed { attempt }, Phase::Claimed { attempt: current, .. })
                 if attempt == current =>
             {
-                Ok(self.step(self.after_failure(ctx)))
+                Ok(self.after_failure(ctx))
             }
 
             (Input::LeaseExpired, Phase::Claimed { lease_until, .. }) if ctx.now < lease_until => {
@@ -291,18 +295,24 @@ impl Entry {
         step
     }
 
-    fn after_failure(&self, ctx: Ctx<'_>) -> Phase {
-        match ctx.rule.schedule.wait(self.attempts, ctx.entropy) {
-            Some(wait) => Phase::Pending { due: ctx.now.plus(wait) },
-            None => Phase::Dead { at: ctx.now },
-        }
+    fn after_failure(&self, ctx: Ctx<'_>) -> Step {
+        let schedule = &ctx.rule.schedule;
+        let Some(draw) = schedule.draw(self.attempts, self.previous_wait) else {
+            let mut step = self.step(Phase::Dead { at: ctx.now });
+            step.next.previous_wait = None;
+            return step;
+        };
+        let wait = draw.at(ctx.entropy);
+        let mut step = self.step(Phase::Pending { due: ctx.now.plus(wait) });
+        step.next.previous_wait = (schedule.jitter == Jitter::Decorrelated).then_some(wait);
+        step
     }
 
     /// The effect is applied in the same transaction as the mark, so a claim without a mark has had
     /// no effect, and can be taken over at once. But an event whose effect ends the process every
     /// time must not be claimed for ever: such claims count like failures.
     fn after_loss(&self, ctx: Ctx<'_>) -> Phase {
-        match ctx.rule.schedule.wait(self.attempts, ctx.entropy) {
+        match ctx.rule.schedule.wait_before_jitter(self.attempts) {
             Some(_) => Phase::Pending { due: ctx.now },
             None => Phase::Dead { at: ctx.now },
         }

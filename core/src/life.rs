@@ -12,19 +12,20 @@ pub struct Life {
     /// schedule ends a delivery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_max: Option<Millis>,
-    /// Whether the age runs on while an attempt is due and held back.
+    /// Whether the age runs on while an attempt is due and an open breaker holds it back.
     pub while_held: WhileHeld,
 }
 
-/// Whether the age runs on while an attempt is due and held back: by an open breaker, by a limit, or
-/// because the sender is down.
+/// Whether the age runs on while an attempt is due and the breaker holds it back: while it pauses, and
+/// while the probe is under way that is to end the pause. It always runs on while a limit holds an
+/// attempt back, or the sender is down.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhileHeld {
     /// It does: the age is the time since the publish, whatever happened meanwhile.
     #[default]
     Runs,
-    /// It does not: only the schedule's own waits and the attempts themselves make a delivery older.
+    /// It does not.
     Stops,
 }
 

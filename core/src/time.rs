@@ -49,6 +49,12 @@ impl Timestamp {
         Self(self.0.saturating_add_unsigned(span.0))
     }
 
+    /// The instant `span` earlier; the first one there is if that would be before it.
+    #[must_use]
+    pub const fn minus(self, span: Millis) -> Self {
+        Self(self.0.saturating_sub_unsigned(span.0))
+    }
+
     /// The span from `earlier` to this instant; zero if `earlier` is in fact later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Millis {

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hookproof_core::classify::Signal;
-use hookproof_core::delivery::{Ctx, Delivery, Effect, Input, Phase, Rejected, Step};
-use hookproof_core::gate::{Admission, Permit, StoredGate, Transition};
+use hookproof_core::delivery::{Committed, Ctx, Delivery, Effect, Input, Phase, Rejected, Step};
+use hookproof_core::gate::{Admission, Gate, Permit, StoredGate, Transition};
 use hookproof_core::id::EndpointId;
 use hookproof_core::outcome::Outcome;
 use hookproof_core::time::{Millis, Timestamp};
@@ -23,7 +23,8 @@ use crate::Shared;
 use crate::attempt::{self, Made};
 use crate::store::{Beside, Claimed, DueEndpoint, Store};
 
-/// How many expired claims are settled in one pass.
+/// How many expired claims are settled in one pass, and how many deliveries of an endpoint that are
+/// too old.
 const EXPIRED_MAX: u32 = 256;
 /// One place in so many is kept for endpoints that have no attempt under way.
 const KEPT_PART: u32 = 8;
@@ -151,19 +152,70 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         share: u32,
         wanted: &mut Vec<Wanted>,
     ) -> Result<Option<Timestamp>, StoreError> {
+        let expiry = self.expire(endpoint, now).await?;
+        let next = self.want_due(endpoint, now, share, wanted).await?;
+        Ok(next.into_iter().chain(expiry).min())
+    }
+
+    /// Ends what became too old while it waited, whatever the gate says; tells when the next one may.
+    async fn expire(
+        &self,
+        endpoint: &DueEndpoint,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let Some(age_max) = self.shared.config.policy.life.age_max else { return Ok(None) };
+        let before = now.minus(age_max);
+        let store = &self.shared.store;
+        let aged = store.aged_deliveries(endpoint.id.clone(), before, EXPIRED_MAX).await?;
+        let is_all = aged.deliveries.len() < EXPIRED_MAX as usize;
+        let ended = aged.deliveries.iter().filter_map(|delivery| {
+            let held = self.held(endpoint, delivery, now);
+            // What the breaker held back is younger than it looks, and goes on waiting.
+            delivery.handle(self.shared.ctx(), Input::LifeExpired { held }).ok()
+        });
+        let ended: Vec<Step> = ended.collect();
+        let is_busy = !is_all && !ended.is_empty();
+        if !ended.is_empty() {
+            for committed in store.commit_each(ended).await?.into_iter().flatten() {
+                self.shared.perform(committed);
+            }
+        }
+        // An age is too great a millisecond after it is the greatest.
+        let next = aged.next_created_at.map(|at| at.plus(age_max).plus(Millis::new(1)));
+        Ok(if is_busy { Some(now) } else { next })
+    }
+
+    /// For how long of the time since it was due the breaker held a delivery back.
+    fn held(&self, endpoint: &DueEndpoint, delivery: &Delivery, now: Timestamp) -> Millis {
+        let Phase::Scheduled { due, .. } = delivery.phase else { return Millis::ZERO };
+        self.with_gate(endpoint, |gate| gate.held(due, now))
+    }
+
+    /// Works with the gate of an endpoint, which is restored if this is the first time.
+    fn with_gate<T>(&self, endpoint: &DueEndpoint, work: impl FnOnce(&mut Gate) -> T) -> T {
+        self.shared.gates.with(&endpoint.id, || endpoint.gate.clone(), work)
+    }
+
+    async fn want_due(
+        &self,
+        endpoint: &DueEndpoint,
+        now: Timestamp,
+        share: u32,
+        wanted: &mut Vec<Wanted>,
+    ) -> Result<Option<Timestamp>, StoreError> {
         if !endpoint.is_due {
             return Ok(endpoint.next_due);
         }
         let policy = &self.shared.config.policy;
-        let stored = || endpoint.gate.clone();
-        let room = self.shared.gates.with(&endpoint.id, stored, |g| g.room(&policy.gate, now));
-        let room = match room {
+        let room = match self.with_gate(endpoint, |gate| gate.room(&policy.gate, now)) {
             Ok(room) => room.min(share),
             Err((until, _why)) => return Ok(Some(until)),
         };
         let due = self.shared.store.due_deliveries(endpoint.id.clone(), now, room).await?;
         for delivery in due {
-            let Ok(step) = delivery.handle(self.shared.ctx(), Input::Admitted) else { continue };
+            let held = self.held(endpoint, &delivery, now);
+            let admitted = Input::Admitted { held };
+            let Ok(step) = delivery.handle(self.shared.ctx(), admitted) else { continue };
             if !matches!(step.next().phase, Phase::InFlight { .. }) {
                 // It became too old while it waited: there is nothing to send.
                 self.shared.write(Ok(step), Beside::default()).await?;
@@ -338,6 +390,12 @@ impl<H: Host, S: Store> Shared<H, S> {
                 return Ok(());
             }
         };
+        self.perform(committed);
+        Ok(())
+    }
+
+    /// What follows from a step, once it is committed.
+    fn perform(&self, committed: Committed) {
         log_record(&committed.delivery, committed.record.as_ref());
         for effect in committed.effects {
             match effect {
@@ -347,7 +405,6 @@ impl<H: Host, S: Store> Shared<H, S> {
                 Effect::NoticePending => self.notice.notify_one(),
             }
         }
-        Ok(())
     }
 }
 

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::store::{
-    Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
+    Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
     Publication, Published, Store, Totals,
 };
 
@@ -27,7 +27,11 @@ use crate::store::{
 pub const SCHEMA: Schema = Schema {
     name: "sender",
     application_id: 0x686b_7331,
-    migrations: &[include_str!("sqlite/001_initial.sql"), include_str!("sqlite/002_gates.sql")],
+    migrations: &[
+        include_str!("sqlite/001_initial.sql"),
+        include_str!("sqlite/002_gates.sql"),
+        include_str!("sqlite/003_created.sql"),
+    ],
 };
 
 /// The sender's store on SQLite; cheap to clone.
@@ -120,6 +124,15 @@ impl Store for SqliteStore {
         self.readable(read).await
     }
 
+    async fn aged_deliveries(
+        &self,
+        endpoint: EndpointId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Aged, StoreError> {
+        self.database.read(move |c| deliveries::aged(c, &endpoint, before, limit)).await
+    }
+
     async fn claim(
         &self,
         steps: Vec<Step>,
@@ -141,6 +154,18 @@ impl Store for SqliteStore {
         beside: Beside,
     ) -> Result<Result<Committed, Rejected>, StoreError> {
         self.database.write(move |c| deliveries::commit(c, step, &beside)).await
+    }
+
+    async fn commit_each(
+        &self,
+        steps: Vec<Step>,
+    ) -> Result<Vec<Result<Committed, Rejected>>, StoreError> {
+        self.database
+            .write(move |c| {
+                let commit = |step| deliveries::commit(c, step, &Beside::default());
+                steps.into_iter().map(commit).collect()
+            })
+            .await
     }
 
     async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {

@@ -80,6 +80,15 @@ pub struct DueEndpoint {
     pub next_due: Option<Timestamp>,
 }
 
+/// What waits at an endpoint and was created before some time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Aged {
+    /// The deliveries, replays left out, those first that were created first.
+    pub deliveries: Vec<Delivery>,
+    /// When the first of those that were not created before it was.
+    pub next_created_at: Option<Timestamp>,
+}
+
 /// Why an owner must be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -236,6 +245,14 @@ pub trait Store: Clone + Send + Sync + 'static {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
 
+    /// What waits at an endpoint, due or not, and was created before then; at most `limit` of it.
+    fn aged_deliveries(
+        &self,
+        endpoint: EndpointId,
+        before: Timestamp,
+        limit: u32,
+    ) -> impl Future<Output = Result<Aged, StoreError>> + Send;
+
     /// Writes claims, each by itself accepted or rejected, and the gates of their endpoints as they
     /// are with them, unless later ones are stored.
     fn claim(
@@ -250,6 +267,12 @@ pub trait Store: Clone + Send + Sync + 'static {
         step: Step,
         beside: Beside,
     ) -> impl Future<Output = Result<Result<Committed, Rejected>, StoreError>> + Send;
+
+    /// Writes steps that have nothing beside them, each by itself accepted or rejected.
+    fn commit_each(
+        &self,
+        steps: Vec<Step>,
+    ) -> impl Future<Output = Result<Vec<Result<Committed, Rejected>>, StoreError>> + Send;
 
     /// The deliveries in flight whose lease ends at `until` or before, those first that end first.
     /// One that cannot be read is set aside, with an error in the log.

@@ -339,7 +339,9 @@ fn digest_of(who: Who, what: &str) -> u64 {
 
 /// A well-mixed function of seed, question and count; part of what a seed means, too.
 fn mix(seed: u64, name: u64, nth: u32) -> u64 {
-    finalise(finalise(seed.wrapping_add(GOLDEN)) ^ finalise(name ^ u64::from(nth).wrapping_mul(GOLDEN)))
+    finalise(
+        finalise(seed.wrapping_add(GOLDEN)) ^ finalise(name ^ u64::from(nth).wrapping_mul(GOLDEN)),
+    )
 }
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -67,6 +67,8 @@ pub struct Scenario {
     pub commit: (Millis, Millis),
     /// How long after it is due and admitted an attempt may begin.
     pub overdue_max: Millis,
+    /// The same for an endpoint that works while another does not.
+    pub isolation_max: Millis,
     /// The simulated time of one tick of the wire world's network; well below the smallest timeout.
     pub tick: Millis,
 }
@@ -140,6 +142,7 @@ impl Default for Scenario {
             latency: (Millis::new(1), Millis::new(30)),
             commit: (Millis::new(1), Millis::new(3)),
             overdue_max: Millis::from_secs(15),
+            isolation_max: Millis::from_secs(15),
             tick: Millis::new(10),
         }
     }
@@ -195,11 +198,9 @@ impl Scenario {
 
     /// The bounds that invariants speak of.
     pub(crate) fn bounds(&self) -> Bounds {
-        let overdue = match self.senders {
-            1 => self.overdue_max,
-            _ => self.overdue_max.plus(self.shard_lease),
-        };
-        Bounds { overdue, isolation: overdue }
+        // With several senders, what one leaves behind waits until its lease has ended.
+        let wait = if self.senders > 1 { self.shard_lease } else { Millis::ZERO };
+        Bounds { overdue: self.overdue_max.plus(wait), isolation: self.isolation_max.plus(wait) }
     }
 
     /// Checks what the types cannot.

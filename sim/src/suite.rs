@@ -15,9 +15,9 @@ use hookproof_runtime::crash_point::CrashPoint;
 use crate::checkers::{Invariant, Violation};
 use crate::choices::Choices;
 use crate::fault::Fault;
+use crate::history::{History, Totals};
 use crate::journal::Counts;
 use crate::scenario::Scenario;
-use crate::history::{History, Totals};
 use crate::wire;
 use crate::zoo::{Killer, Mutant};
 
@@ -320,7 +320,7 @@ fn judge(plan: &Plan, mutant: Mutant) -> MutantReport {
 }
 
 fn report(plan: &Plan, found: impl Iterator<Item = Found>) -> Report {
-    let has_zoo = Mutant::all().iter().all(|mutant| plan.mutants.contains(mutant));
+    let has_zoo = Mutant::on_wire().iter().all(|mutant| plan.mutants.contains(mutant));
     let mut report = Report { is_whole: plan.demands_coverage && has_zoo, ..Report::default() };
     for found in found {
         match found {

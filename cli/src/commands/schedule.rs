@@ -3,6 +3,7 @@
 mod burst;
 mod document;
 mod facts;
+mod limits;
 mod lives;
 mod picture;
 mod printed;
@@ -13,6 +14,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use hookproof_core::gate::{BreakerRule, RATE_ATTEMPTS_MAX};
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::host::Host as _;
 use hookproof_runtime::tokio_host::TokioHost;
@@ -21,10 +23,13 @@ use jiff::Timestamp as Calendar;
 use crate::args::{Instant, instant};
 use crate::failure::{EXIT_CODES, Ending, Failure};
 use crate::output::{Output, Paint};
-use burst::{Breaker, Limits, breaker};
 use facts::{Facts, Window};
+use limits::{Limits, breaker};
 use source::Source;
 use timeline::Timeline;
+
+/// The most requests that are made to tell what becomes of many events.
+const REQUESTS_MAX: u64 = 10_000_000;
 
 const PRESET_DEFAULT: &str = "standard-webhooks";
 
@@ -59,10 +64,10 @@ pub(crate) struct Args {
 
     /// A breaker: failures in a row, first pause and perhaps the longest, as in `20:1m:1h`
     #[arg(long, value_name = "FAILURES:PAUSE[:LONGEST]", value_parser = breaker)]
-    breaker: Option<Breaker>,
+    breaker: Option<BreakerRule>,
 
     /// A rate limit, in requests a second
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=RATE_ATTEMPTS_MAX as i64))]
     rate: Option<u32>,
 
     /// Put these schedules side by side: names, or files of policies
@@ -168,9 +173,30 @@ fn inspect(source: Source, args: &Args) -> Result<Inspected, Failure> {
     let timeline = Timeline::new(&source.policy, retry_after);
     let from = from.map(|from| calendar(from, &timeline)).transpose()?;
     let window = outage.as_deref().map(|text| window(text, from)).transpose()?;
-    let limits = Limits { breaker: *breaker, rate: *rate, retry_after };
-    let facts = Facts::new(&source.policy, &timeline, *events, limits, window);
+    // Whoever asks about a limit and says nothing of events asks about one.
+    let events = events.or_else(|| (breaker.is_some() || rate.is_some()).then_some(1));
+    if let Some(events) = events {
+        bounded(events, &source)?;
+    }
+    let limits = Limits::new(&source, breaker.as_ref(), *rate, retry_after);
+    let facts = Facts::new(&source.policy, &timeline, events, &limits, window);
     Ok(Inspected { source, timeline, facts, window, from })
+}
+
+/// All attempts of all events are made one by one, which must come to an end.
+fn bounded(events: u32, source: &Source) -> Result<(), Failure> {
+    let attempts = source.policy.schedule.attempts_max();
+    if u64::from(events) * u64::from(attempts) <= REQUESTS_MAX {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!(
+            "{events} events with {attempts} attempts each of \"{}\" are more than {REQUESTS_MAX} \
+             requests",
+            source.name.escape_debug()
+        ),
+        format!("give --events of at most {}", REQUESTS_MAX / u64::from(attempts)),
+    ))
 }
 
 fn window(text: &str, from: Option<Calendar>) -> Result<Window, Failure> {

@@ -84,7 +84,7 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
 }
 
 fn one(seed: u64, args: &Args, output: &mut Output) -> Result<Ending, Failure> {
-    let scenario = Scenario::mixed();
+    let scenario = Scenario::mixed().on_wire();
     let found = wire::run(&scenario, &Choices::seeded(seed), None);
     match args.format {
         Format::Table => history::print(seed, &scenario, &found, args.trace, output)?,
@@ -97,11 +97,11 @@ fn many(args: Args, output: &mut Output) -> Result<Ending, Failure> {
     let seeds = args.seeds.unwrap_or(SEEDS_DEFAULT);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plan = Plan {
-        scenario: Scenario::mixed(),
+        scenario: Scenario::mixed().on_wire(),
         demands_coverage: seeds.end - seeds.start >= COVERAGE_FROM,
         seeds,
         twice_every: TWICE_EVERY,
-        mutants: if args.no_zoo { Vec::new() } else { Mutant::all() },
+        mutants: if args.no_zoo { Vec::new() } else { Mutant::on_wire() },
         mutant_seeds: MUTANT_SEEDS,
         jobs: args.jobs.map_or(cores, usize::from),
     };

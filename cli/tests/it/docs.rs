@@ -16,9 +16,9 @@ const COMMANDS: [&str; 10] = [
     "verify",
 ];
 
-fn page(command: &str) -> String {
-    let path = workspace_root().join(format!("docs/{command}.md"));
-    fs::read_to_string(path).expect("each command has a page in docs/")
+fn page(name: &str) -> String {
+    let path = workspace_root().join(format!("docs/{name}.md"));
+    fs::read_to_string(path).expect("there is such a page in docs/")
 }
 
 #[test]
@@ -96,6 +96,7 @@ fn the_timelines_in_the_page_are_those_that_are_printed() {
     for arguments in [
         "schedule --from 2026-01-01T00:00:00Z",
         "schedule seed-2",
+        "schedule --events 1000 --rate 10",
         "schedule --list",
         "schedule --compare standard-webhooks svix seed-2 --outage 0s..24h --events 1000",
         "schedule seed-1-python --outage 0s..1h --events 1000",
@@ -134,8 +135,33 @@ fn block<'a>(page: &'a str, language: &str) -> &'a str {
 
 #[test]
 fn each_test_that_the_requirements_name_is_there() {
-    let page = fs::read_to_string(workspace_root().join("docs/requirements.md"))
-        .expect("there is a page of requirements");
+    let count = assert_named_tests_are_there(&page("requirements"));
+    assert!(count > 30, "only {count} tests are named");
+}
+
+/// The cases of the groups that are complete: schedule, `Retry-After`, classification, breaker,
+/// signature, timestamp and SSRF.
+const FIELD_CASES: [u32; 54] = [
+    1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 14, 15, 16, 17, 18, 20, 22, 23, 24, 25, 27, 29, 30, 31, 32,
+    33, 34, 35, 37, 38, 40, 41, 43, 44, 45, 47, 48, 50, 51, 53, 54, 56, 57, 59, 60, 104, 106, 108,
+    110, 111, 113, 114, 116, 117,
+];
+
+#[test]
+fn each_case_from_the_field_names_a_test_that_is_there() {
+    let page = page("field-cases");
+    assert_named_tests_are_there(&page);
+    let rows: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("| ")).collect();
+    for case in FIELD_CASES {
+        let start = format!("{case:02} | ");
+        let row = rows.iter().find(|row| row.starts_with(&start));
+        let row = row.unwrap_or_else(|| panic!("docs/field-cases.md has no case {case:02}"));
+        assert!(assert_named_tests_are_there(row) > 0, "no test holds case {case:02}");
+    }
+}
+
+/// Looks for each test that a text names as `package: module::test`, and counts them.
+fn assert_named_tests_are_there(text: &str) -> usize {
     let folders = [
         ("hookproof-core", "core"),
         ("hookproof-sender", "sender"),
@@ -144,18 +170,16 @@ fn each_test_that_the_requirements_name_is_there() {
         ("hookproof", "cli"),
     ];
     let mut count = 0;
-    for named in page.split('`').filter(|code| code.starts_with("hookproof") && code.contains(": "))
-    {
+    let codes = text.split('`');
+    for named in codes.filter(|code| code.starts_with("hookproof") && code.contains(": ")) {
         let (package, test) = named.split_once(": ").expect("it was filtered so");
         let Some((module, name)) = test.split_once("::") else { continue };
-        let (_, folder) = folders
-            .iter()
-            .find(|(known, _)| *known == package)
-            .expect("the page names packages of the workspace");
+        let known = folders.iter().find(|(known, _)| *known == package);
+        let (_, folder) = known.expect("packages of the workspace are named");
         let file = workspace_root().join(format!("{folder}/tests/it/{module}.rs"));
         let source = fs::read_to_string(&file).unwrap_or_default();
         assert!(source.contains(&format!("fn {name}(")), "{named} is not there");
         count += 1;
     }
-    assert!(count > 30, "only {count} tests are named");
+    count
 }

@@ -192,6 +192,53 @@ fn a_burst_is_told_with_what_a_breaker_a_rate_and_a_retry_after_make_of_it() {
 }
 
 #[test]
+fn what_limits_make_of_each_attempt_is_told_in_each_format() {
+    let arguments = ["schedule", "svix", FROM, "--outage=0s..1h", "--events=1000", "--rate=10"];
+    let table = run(&arguments);
+    assert_narrow(&table.stdout);
+    insta::assert_snapshot!("limits_from", table);
+    let json = run(&[&arguments[..], &["--format=json"][..]].concat());
+    let json: Value = serde_json::from_str(&json.stdout).expect("it is JSON");
+    let first = &json["attempts"][0]["with_limits"];
+    assert_eq!((&first["events"], &first["last_ms"]), (&1000.into(), &99_000.into()), "{json}");
+    let csv = run(&[&arguments[..], &["--format=csv"][..]].concat());
+    let head = csv.stdout.lines().next().expect("a head").split(',');
+    let at = head.clone().position(|name| name == "with_limits_last_ms").expect("it is told");
+    let line = csv.stdout.lines().nth(1).expect("a first attempt");
+    assert_eq!(line.split(',').nth(at), Some("99000"), "{csv}");
+    assert_eq!(line.split(',').count(), head.count(), "{csv}");
+}
+
+#[test]
+fn many_events_meet_the_gate_of_their_own_policy_and_a_preset_has_none() {
+    let events = |gate: &str| {
+        let text = format!("[schedule.backoff]\nkind = \"list\"\nwaits = [\"10s\"]\n{gate}");
+        let arguments = ["schedule", "--policy=p.toml", "--events=100", "--format=json"];
+        let ran = with_policy("p.toml", &text, &arguments);
+        let value: Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+        value["events"].clone()
+    };
+    assert_eq!(events("[gate]\nbreaker = \"off\"\n")["requests_first_hour"], 200);
+    // 20 failures, then probes 1, 3, 7, 15 and 31 minutes later.
+    assert_eq!(events("")["requests_first_hour"], 25, "the default breaker");
+    let given_up = events("[gate.breaker.disable]\nfailures_in_a_row = 21\n");
+    assert_eq!((&given_up["requests"], &given_up["given_up_ms"]), (&21.into(), &60_000.into()));
+    let preset = run(&["schedule", "--events=100", "--format=json"]);
+    let preset: Value = serde_json::from_str(&preset.stdout).expect("it is JSON");
+    assert_eq!(preset["events"]["requests"], 1000);
+}
+
+#[test]
+fn more_requests_than_can_be_lived_through_are_refused_with_what_would_go() {
+    let text = "[schedule.backoff]\nkind = \"linear\"\nbase = \"1s\"\nstep = \"0s\"\ncap = \"1s\"\n\
+                attempts_max = 10000\n";
+    let arguments = ["schedule", "--policy=p.toml", "--events=1001"];
+    insta::assert_snapshot!("too_many_events", with_policy("p.toml", text, &arguments));
+    let ran = run(&["schedule", "--rate=10001"]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+}
+
+#[test]
 fn schedules_are_put_side_by_side() {
     let arguments = ["schedule", "--outage=0s..24h", "--events=1000", "--compare"];
     let names = ["standard-webhooks", "svix", "seed-2"];

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::PermitId;
+use super::holds::Holds;
 use crate::classify::Signal;
 use crate::time::{Millis, Timestamp};
 
@@ -127,11 +128,14 @@ pub struct StoredBreaker {
     /// What its rules look back on.
     #[serde(default, skip_serializing_if = "History::is_empty")]
     pub history: History,
+    /// When it held back what was due.
+    #[serde(default, skip_serializing_if = "Holds::is_empty")]
+    pub(super) holds: Holds,
 }
 
 impl From<Breaker> for StoredBreaker {
     fn from(state: Breaker) -> Self {
-        Self { state, history: History::default() }
+        Self { state, ..Self::default() }
     }
 }
 
@@ -280,22 +284,36 @@ impl StoredBreaker {
                 let window = || self.history.is_too_much(rule.window.as_ref()?, now);
                 self.after_failure(rule, now, rule.pause, in_a_row.or_else(window))
             }
-            (Breaker::HalfOpen { probe, pause }, signal) if probe == Some(permit) => match signal {
-                Signal::Success => {
-                    *self = Self::default();
-                    Some(Transition::Closed)
-                }
-                Signal::Failure => {
-                    self.history.add(rule, now, true);
-                    let pause = pause.times(u64::from(rule.pause_factor)).min(rule.pause_max);
-                    self.after_failure(rule, now, pause, Some(Cause::ProbeFailed))
-                }
-                Signal::Neither => {
-                    self.state = Breaker::HalfOpen { probe: None, pause };
-                    None
-                }
-            },
+            (Breaker::HalfOpen { probe, pause }, signal) if probe == Some(permit) => {
+                self.holds.prolong(now);
+                self.after_probe(rule, now, pause, signal)
+            }
             _ => None,
+        }
+    }
+
+    fn after_probe(
+        &mut self,
+        rule: &BreakerRule,
+        now: Timestamp,
+        pause: Millis,
+        signal: Signal,
+    ) -> Option<Transition> {
+        match signal {
+            Signal::Success => {
+                self.state = Breaker::default();
+                self.history = History::default();
+                Some(Transition::Closed)
+            }
+            Signal::Failure => {
+                self.history.add(rule, now, true);
+                let pause = pause.times(u64::from(rule.pause_factor)).min(rule.pause_max);
+                self.after_failure(rule, now, pause, Some(Cause::ProbeFailed))
+            }
+            Signal::Neither => {
+                self.state = Breaker::HalfOpen { probe: None, pause };
+                None
+            }
         }
     }
 
@@ -314,6 +332,7 @@ impl StoredBreaker {
             (None, None) => return None,
         };
         self.state = Breaker::Open { until, pause };
+        self.holds.add(now, until);
         self.history.ended.clear();
         Some(transition)
     }

@@ -160,11 +160,11 @@ pub(super) fn first_seed_document() -> Vec<Preset> {
             name: "seed-1-python",
             source: "seed document 1: min(uniform(0, 30 * 2 ** attempt), 3600) seconds",
             certainty: Certainty::Documented,
-            note: "the cap comes after the jitter, so waits gather at it; eight retries, as the text labels them, with the means of the jitter",
+            note: "the cap comes after the jitter, so waits gather at it; the labels of the text are the means of the jitter, and the eighth, 64 min, is beyond the cap and never waited for: the table allows eight attempts, which have seven waits",
             schedule: Schedule {
                 cap_after_jitter: Some(Millis::from_hours(1)),
                 ..spread(
-                    exponential(Millis::from_secs(60), 2, Millis::from_secs(7680), 9),
+                    exponential(Millis::from_secs(60), 2, Millis::from_secs(3840), 8),
                     Jitter::Full,
                 )
             },

@@ -12,7 +12,9 @@ use hookproof_core::preset;
 use hookproof_core::schedule::Backoff;
 use hookproof_core::time::{Millis, Timestamp};
 
-use crate::given::{FAILURES, answered, answered_later, at, delivery_in, failed, ms, secs};
+use crate::given::{
+    ADMITTED, FAILURES, answered, answered_later, at, delivery_in, failed, ms, secs,
+};
 use crate::life::{End, Life};
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000);
@@ -98,14 +100,14 @@ fn an_attempt_is_claimed_when_it_is_due_and_not_a_millisecond_sooner() {
         lease_until: at(1_015_000),
         origin: Origin::Schedule,
     };
-    check(scheduled(EARLIER), Input::Admitted, Ok(claimed));
-    check(scheduled(NOW), Input::Admitted, Ok(claimed));
-    check(scheduled(LATER), Input::Admitted, Err(Rejected::NotDue(LATER)));
+    check(scheduled(EARLIER), ADMITTED, Ok(claimed));
+    check(scheduled(NOW), ADMITTED, Ok(claimed));
+    check(scheduled(LATER), ADMITTED, Err(Rejected::NotDue(LATER)));
 }
 
 #[test]
 fn a_claim_counts_the_attempt_and_sends_it_after_the_commit() {
-    let committed = commit(scheduled(NOW), Input::Admitted);
+    let committed = commit(scheduled(NOW), ADMITTED);
     assert_eq!(committed.delivery.attempts, 4);
     assert_eq!(committed.delivery.scheduled_attempts, 3);
     assert_eq!(committed.delivery.version, 8);
@@ -121,8 +123,8 @@ fn a_claim_counts_the_attempt_and_sends_it_after_the_commit() {
 
 #[test]
 fn while_an_attempt_is_under_way_no_other_begins() {
-    check(in_flight(LATER), Input::Admitted, Err(Rejected::InFlight));
-    check(in_flight(EARLIER), Input::Admitted, Err(Rejected::InFlight));
+    check(in_flight(LATER), ADMITTED, Err(Rejected::InFlight));
+    check(in_flight(EARLIER), ADMITTED, Err(Rejected::InFlight));
     check(in_flight(LATER), Input::Replay, Err(Rejected::InFlight));
 }
 
@@ -196,7 +198,7 @@ fn a_delivery_is_cancelled_while_it_waits_and_while_it_is_under_way() {
 #[test]
 fn a_final_state_takes_nothing_but_a_replay() {
     for phase in finals() {
-        check(phase, Input::Admitted, Err(Rejected::Settled));
+        check(phase, ADMITTED, Err(Rejected::Settled));
         check(phase, Input::Cancel, Err(Rejected::Settled));
         check(phase, finished(3, answered(200)), Err(Rejected::NotInFlight));
         check(phase, Input::LeaseExpired, Err(Rejected::NotInFlight));
@@ -261,7 +263,7 @@ fn a_410_disables_the_endpoint_and_nothing_else_does() {
     for input in [Input::LeaseExpired, Input::OwnerLost, Input::Cancel] {
         assert!(!disables(input), "{input:?}");
     }
-    assert!(!commit(scheduled(NOW), Input::Admitted).disables_endpoint);
+    assert!(!commit(scheduled(NOW), ADMITTED).disables_endpoint);
 }
 
 #[test]
@@ -284,7 +286,7 @@ fn the_wait_is_counted_from_the_outcome_and_drawn_from_the_entropy() {
     let policy = Policy { schedule: preset::full_jitter_hour().schedule, ..Policy::default() };
     for (entropy, wait) in [(0, ms(0)), (u64::MAX / 2, secs(1)), (u64::MAX, secs(2))] {
         let mut life = Life::new(policy.clone());
-        life.step(Input::Admitted, 0).expect("it is due");
+        life.step(ADMITTED, 0).expect("it is due");
         life.now = life.now.plus(secs(8));
         let step = life.step(finished(1, answered(503)), entropy).expect("it is under way");
         assert_eq!(step.delivery.phase, scheduled(life.now.plus(wait)), "entropy {entropy}");
@@ -317,7 +319,7 @@ fn of_two_steps_from_the_same_state_only_the_first_is_accepted() {
 fn a_step_is_not_accepted_onto_another_delivery() {
     let stored = given(scheduled(NOW));
     let other = Delivery { id: DeliveryId::new("msg_1~ep_2").unwrap(), ..stored.clone() };
-    let step = stored.handle(ctx(&Policy::default()), Input::Admitted).expect("it is due");
+    let step = stored.handle(ctx(&Policy::default()), ADMITTED).expect("it is due");
     assert!(matches!(step.onto(&other), Err(Rejected::Stale { .. })));
 }
 
@@ -325,7 +327,7 @@ fn a_step_is_not_accepted_onto_another_delivery() {
 fn after_the_last_version_comes_the_first() {
     let policy = Policy::default();
     let stored = Delivery { version: u64::MAX, ..given(scheduled(NOW)) };
-    let step = stored.handle(ctx(&policy), Input::Admitted).expect("it is due");
+    let step = stored.handle(ctx(&policy), ADMITTED).expect("it is due");
     let cancelled = stored.handle(ctx(&policy), Input::Cancel).expect("it waits");
     let stored = step.onto(&stored).expect("nothing came between").delivery;
     assert_eq!(stored.version, 0);

@@ -9,8 +9,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::given::{
-    answered, check_round_trip, delivery, delivery_of, entropy, final_phase, input, laws, outcome,
-    policy, policy_with, short_schedule, timestamp,
+    ADMITTED, answered, check_round_trip, delivery, delivery_of, entropy, final_phase, input, laws,
+    outcome, policy, policy_with, short_schedule, timestamp,
 };
 use crate::life::{End, Life, check_step, end, is_final, setback_end};
 
@@ -53,7 +53,7 @@ proptest! {
         let before = delivery.clone();
         let finished = Input::Finished { attempt: delivery.attempts, outcome };
         let inputs =
-            [Input::Admitted, finished, Input::LeaseExpired, Input::OwnerLost, Input::Cancel];
+            [ADMITTED, finished, Input::LeaseExpired, Input::OwnerLost, Input::Cancel];
         for input in inputs {
             prop_assert!(delivery.handle(ctx, input).is_err(), "{:?}", input);
         }
@@ -113,7 +113,7 @@ proptest! {
     ) {
         let mut life = Life::new(policy);
         life.delivery.scheduled_attempts = scheduled_attempts - 1;
-        life.step(Input::Admitted, 0).expect("it is due");
+        life.step(ADMITTED, 0).expect("it is due");
         life.now = now;
         let attempt = life.delivery.attempts;
         let step = life.step(Input::Finished { attempt, outcome }, entropy).expect("it fits");

@@ -239,6 +239,15 @@ fn an_open_breaker_lets_one_probe_through_when_its_pause_is_over() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_prolongs_no_pause_beyond_its_length() {
+    let rule = GateRule::default();
+    let mut gate = Gate::restored(Breaker::Open { until: at(1_000_000), pause: ms(50) });
+    assert_eq!(gate.room(&rule, at(500)), Err((at(550), DeferReason::BreakerOpen)));
+    assert_eq!(gate.room(&rule, at(549)), Err((at(550), DeferReason::BreakerOpen)));
+    assert_eq!(gate.room(&rule, at(550)), Ok(1));
+}
+
+#[test]
 fn a_probe_that_succeeds_closes_the_breaker() {
     check(
         half_open(),

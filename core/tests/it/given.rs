@@ -24,6 +24,9 @@ pub(crate) fn laws() -> Config {
     config
 }
 
+/// It is due, and the gate never held it back.
+pub(crate) const ADMITTED: Input = Input::Admitted { held: Millis::ZERO };
+
 /// An instant in the life of a test, in milliseconds.
 pub(crate) fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
@@ -332,7 +335,8 @@ pub(crate) fn input(delivery: &Delivery) -> BoxedStrategy<Input> {
     };
     let attempt = prop_oneof![3 => Just(current), 1 => counter()];
     prop_oneof![
-        Just(Input::Admitted),
+        millis().prop_map(|held| Input::Admitted { held }),
+        millis().prop_map(|held| Input::LifeExpired { held }),
         (attempt, outcome()).prop_map(|(attempt, outcome)| Input::Finished { attempt, outcome }),
         Just(Input::LeaseExpired),
         Just(Input::OwnerLost),

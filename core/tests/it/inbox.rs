@@ -52,7 +52,15 @@ fn an_event_not_seen_before_is_recorded_and_due_at_once() {
     let event_id = EventId::new("msg_1").unwrap();
     let receipt = Entry::receive(None, source.clone(), event_id.clone(), NOW);
     let phase = pending(NOW);
-    let entry = Entry { source, event_id, received_at: NOW, version: 0, attempts: 0, phase };
+    let entry = Entry {
+        source,
+        event_id,
+        received_at: NOW,
+        version: 0,
+        attempts: 0,
+        previous_wait: None,
+        phase,
+    };
     assert_eq!(receipt, Receipt::New(entry));
 }
 
@@ -109,6 +117,36 @@ fn an_event_that_comes_after_a_newer_version_is_superseded() {
 #[test]
 fn a_failed_effect_is_tried_again_by_the_schedule() {
     check(claimed(LATER), Input::Failed { attempt: 2 }, Ok(pending(NOW.plus(secs(10)))));
+}
+
+#[test]
+fn a_decorrelated_wait_is_drawn_from_the_one_before_and_no_other_is_remembered() {
+    let backoff = |attempts_max| Backoff::Exponential {
+        base: secs(1),
+        factor: 3,
+        cap: secs(1_000),
+        attempts_max,
+    };
+    let schedule = Schedule::new(backoff(5), Jitter::Decorrelated);
+    let mut life = Life::new(InboxRule { lease: secs(30), schedule });
+    // 3 s at most; then 1 s at least; and that is what the next is three times of, not 27 s.
+    for (entropy, wait) in [(u64::MAX, 3), (0, 1), (u64::MAX, 3), (u64::MAX, 9)] {
+        life.step(Input::Claim, 0).expect("it is due");
+        let failed = Input::Failed { attempt: life.entry.attempts };
+        life.step(failed, entropy).expect("it is claimed");
+        assert_eq!(life.entry.phase, pending(life.now.plus(secs(wait))));
+        assert_eq!(life.entry.previous_wait, Some(secs(wait)));
+        life.now = life.now.plus(secs(wait));
+    }
+    let text = serde_json::to_string(&life.entry).expect("it can be written");
+    assert_eq!(serde_json::from_str::<Entry>(&text).expect("it can be read"), life.entry);
+
+    let mut life = Life::new(rule());
+    life.step(Input::Claim, 0).expect("it is due");
+    life.step(Input::Failed { attempt: 1 }, 0).expect("it is claimed");
+    assert_eq!(life.entry.previous_wait, None);
+    let text = serde_json::to_string(&life.entry).expect("it can be written");
+    assert!(!text.contains("previous_wait"), "as it was stored before: {text}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use hookproof_core::policy::Policy;
 use hookproof_core::time::Timestamp;
 use proptest::prelude::*;
 
-use crate::given::{at, delivery_in, entropy, outcome, setback};
+use crate::given::{ADMITTED, at, delivery_in, entropy, outcome, setback};
 
 /// How an attempt ends.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +90,7 @@ impl Life {
         check_step(&self.delivery, ctx, input, &committed);
         let is_by_schedule =
             |phase| matches!(phase, Phase::InFlight { origin: Origin::Schedule, .. });
-        if input == Input::Admitted && is_by_schedule(committed.delivery.phase) {
+        if matches!(input, Input::Admitted { .. }) && is_by_schedule(committed.delivery.phase) {
             self.scheduled_claims += 1;
         }
         assert!(committed.delivery.version < 1_000, "it would go on for ever");
@@ -105,7 +105,7 @@ impl Life {
     pub(crate) fn attempt(&mut self, (end, entropy): (End, u64)) -> Committed {
         let (due, _) = self.delivery.wake_at().expect("an attempt is due");
         self.now = self.now.max(due);
-        self.step(Input::Admitted, 0).expect("it is due");
+        self.step(ADMITTED, 0).expect("it is due");
         match end {
             End::With(outcome) => {
                 let attempt = self.delivery.attempts;
@@ -147,7 +147,7 @@ pub(crate) fn check_step(before: &Delivery, ctx: Ctx<'_>, input: Input, step: &C
     );
 
     let too_old = matches!(after.phase, Phase::Dead { reason: DeadReason::Expired, .. });
-    let claims = u32::from(input == Input::Admitted && !too_old);
+    let claims = u32::from(matches!(input, Input::Admitted { .. }) && !too_old);
     let by_schedule = matches!(before.phase, Phase::Scheduled { origin: Origin::Schedule, .. });
     let scheduled_claims = if by_schedule { claims } else { 0 };
     assert_eq!(after.attempts, before.attempts.saturating_add(claims));
@@ -193,7 +193,7 @@ fn check_effects(ctx: Ctx<'_>, input: Input, step: &Committed) {
     let mut expected = Vec::new();
     match step.delivery.phase {
         Phase::InFlight { attempt, started_at, lease_until, .. } => {
-            assert_eq!(input, Input::Admitted, "only a claim leads to a send");
+            assert!(matches!(input, Input::Admitted { .. }), "only a claim leads to a send");
             assert_eq!(attempt, step.delivery.attempts);
             assert_eq!(started_at, ctx.now);
             assert_eq!(lease_until, ctx.now.plus(ctx.policy.lease()));

@@ -1,13 +1,15 @@
 //! The greatest age of a delivery: what ends it, and what counts.
 
-use hookproof_core::delivery::{DeadReason, Delivery, Effect, Input, Notice, Origin, Phase};
+use hookproof_core::delivery::{
+    DeadReason, Delivery, Effect, Input, Notice, Origin, Phase, Rejected,
+};
 use hookproof_core::life::{Life as Span, WhileHeld};
 use hookproof_core::policy::Policy;
 use hookproof_core::preset;
 use hookproof_core::schedule::{Backoff, Jitter, Schedule};
 use hookproof_core::time::Millis;
 
-use crate::given::{answered, answered_later, ms, secs};
+use crate::given::{ADMITTED, answered, answered_later, ms, secs};
 use crate::life::{End, Life};
 
 fn policy(waits: &[u64], age_max: Millis, while_held: WhileHeld) -> Policy {
@@ -56,7 +58,7 @@ fn what_became_too_old_while_it_was_held_back_is_dead_without_a_request() {
     let mut life = Life::new(policy(&[10, 20], secs(60), WhileHeld::Runs));
     life.attempt(FAILS);
     life.now = life.now.plus(secs(61));
-    let step = life.step(Input::Admitted, 0).expect("it is due");
+    let step = life.step(ADMITTED, 0).expect("it is due");
     assert_eq!(step.delivery.phase, expired(&life));
     assert!(!step.effects.iter().any(|effect| matches!(effect, Effect::Send { .. })));
     assert_eq!(step.notice, Some(Notice { reason: DeadReason::Expired }));
@@ -64,18 +66,77 @@ fn what_became_too_old_while_it_was_held_back_is_dead_without_a_request() {
 }
 
 #[test]
-fn time_held_back_does_not_count_where_the_age_stops_meanwhile() {
+fn the_time_that_the_breaker_holds_does_not_count_where_the_age_stops_meanwhile() {
     let mut life = Life::new(policy(&[10, 20], secs(30), WhileHeld::Stops));
     life.attempt(FAILS);
     life.now = life.now.plus(secs(10_000));
-    let step = life.step(Input::Admitted, 0).expect("it is due");
+    let step = life.step(Input::Admitted { held: secs(9_990) }, 0).expect("it is due");
     assert!(matches!(step.delivery.phase, Phase::InFlight { attempt: 2, .. }), "{step:?}");
-    assert_eq!(step.delivery.held, secs(9_990), "from when it was due");
+    assert_eq!(step.delivery.held, secs(9_990));
     let attempt = step.delivery.attempts;
     let failed = Input::Finished { attempt, outcome: answered(503) };
     let step = life.step(failed, 0).expect("it is under way");
     let due = life.now.plus(secs(20));
     assert_eq!(step.delivery.phase, Phase::Scheduled { due, origin: Origin::Schedule });
+}
+
+#[test]
+fn what_a_limit_or_a_sender_that_is_down_holds_back_grows_older_all_the_same() {
+    // Due at 10 s and begun at `late`, of which the breaker held it for `held`.
+    for (while_held, late, held, begins) in [
+        (WhileHeld::Stops, 40, 10, true),
+        (WhileHeld::Stops, 41, 10, false),
+        (WhileHeld::Stops, 30, 0, true),
+        (WhileHeld::Stops, 31, 0, false),
+        (WhileHeld::Runs, 31, 21, false),
+        // No more than it has been due for.
+        (WhileHeld::Stops, 50, 1_000, true),
+    ] {
+        let mut life = Life::new(policy(&[10, 20], secs(30), while_held));
+        life.attempt(FAILS);
+        life.now = life.delivery.created_at.plus(secs(late));
+        let step = life.step(Input::Admitted { held: secs(held) }, 0).expect("it is due");
+        let began = matches!(step.delivery.phase, Phase::InFlight { .. });
+        assert_eq!(began, begins, "{while_held:?}, {late} s, {held} s: {step:?}");
+        assert!(began || step.delivery.phase == expired(&life), "{step:?}");
+    }
+}
+
+#[test]
+fn what_is_too_old_dies_without_the_gate_and_what_is_not_goes_on_waiting() {
+    let over = |held| Input::LifeExpired { held: secs(held) };
+    let mut life = Life::new(policy(&[10, 20], secs(30), WhileHeld::Runs));
+    assert_eq!(life.step(over(0), 0), Err(Rejected::LifeHolds));
+    life.attempt(FAILS);
+    life.now = life.delivery.created_at.plus(secs(30));
+    assert_eq!(life.step(over(20), 0), Err(Rejected::LifeHolds), "it may still begin");
+    life.now = life.now.plus(ms(1));
+    let step = life.step(over(20), 0).expect("it is too old");
+    assert_eq!(step.delivery.phase, expired(&life));
+    assert_eq!(step.notice, Some(Notice { reason: DeadReason::Expired }));
+    assert_eq!(life.step(over(0), 0), Err(Rejected::Settled));
+
+    let mut life = Life::new(policy(&[10, 20], secs(30), WhileHeld::Stops));
+    life.attempt(FAILS);
+    life.now = life.delivery.created_at.plus(secs(1_000));
+    assert_eq!(life.step(over(970), 0), Err(Rejected::LifeHolds), "the breaker held it");
+    let _ = life.step(over(969), 0).expect("it is a second too old");
+}
+
+#[test]
+fn no_age_ends_what_has_no_greatest_age_or_is_a_replay_or_is_under_way() {
+    let over = Input::LifeExpired { held: secs(0) };
+    let mut life = Life::new(Policy::default());
+    life.now = life.now.plus(Millis::from_hours(10_000));
+    assert_eq!(life.step(over, 0), Err(Rejected::LifeHolds));
+
+    let mut life = Life::new(policy(&[10], secs(5), WhileHeld::Runs));
+    life.attempt(FAILS);
+    let _ = life.step(Input::Replay, 0).expect("it can be replayed");
+    life.now = life.now.plus(secs(1_000));
+    assert_eq!(life.step(over, 0), Err(Rejected::LifeHolds));
+    let _ = life.step(ADMITTED, 0).expect("it is due");
+    assert_eq!(life.step(over, 0), Err(Rejected::InFlight));
 }
 
 #[test]
@@ -85,7 +146,7 @@ fn a_replay_is_made_at_any_age() {
     assert_eq!(life.delivery.phase, expired(&life));
     life.now = life.now.plus(secs(1_000));
     let _ = life.step(Input::Replay, 0).expect("it can be replayed");
-    let step = life.step(Input::Admitted, 0).expect("it is due");
+    let step = life.step(ADMITTED, 0).expect("it is due");
     assert!(matches!(step.delivery.phase, Phase::InFlight { .. }));
 }
 
@@ -117,14 +178,14 @@ fn decorrelated_jitter_remembers_the_wait_that_was_drawn_and_nothing_else_does()
 #[test]
 fn field_01_and_14_a_delivery_has_one_next_attempt_and_a_second_admission_changes_nothing() {
     let mut life = Life::new(Policy::default());
-    let _ = life.step(Input::Admitted, 0).expect("it is due");
-    assert!(life.step(Input::Admitted, 0).is_err(), "two workers");
+    let _ = life.step(ADMITTED, 0).expect("it is due");
+    assert!(life.step(ADMITTED, 0).is_err(), "two workers");
     let failed = Input::Finished { attempt: 1, outcome: answered(500) };
     let _ = life.step(failed, 0).expect("it is under way");
     let wake = life.delivery.wake_at().expect("it waits").0;
     assert!(wake > life.now, "the next attempt is not in the past");
     life.now = life.now.plus(secs(86_400));
-    assert!(life.step(Input::Admitted, 0).is_ok(), "however late, it is picked up");
+    assert!(life.step(ADMITTED, 0).is_ok(), "however late, it is picked up");
 }
 
 #[test]

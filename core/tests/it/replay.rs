@@ -9,8 +9,8 @@ use hookproof_core::time::Timestamp;
 use proptest::prelude::*;
 
 use crate::given::{
-    answered, delivery_in, failed, final_phase, laws, ms, policy, policy_with, setback, settled,
-    short_schedule, timestamp,
+    ADMITTED, answered, delivery_in, failed, final_phase, laws, ms, policy, policy_with, setback,
+    settled, short_schedule, timestamp,
 };
 use crate::life::{End, Life, end, setback_end};
 
@@ -135,7 +135,7 @@ fn check_cancel(before: Phase, after: Phase) {
     waiting.step(Input::Replay, 0).expect("it can be replayed");
     let mut under_way = life_in(before);
     under_way.step(Input::Replay, 0).expect("it can be replayed");
-    under_way.step(Input::Admitted, 0).expect("it is due at once");
+    under_way.step(ADMITTED, 0).expect("it is due at once");
     for life in [&mut waiting, &mut under_way] {
         life.step(Input::Cancel, 0).expect("it can be cancelled");
         assert_eq!(life.delivery.phase, after, "a cancelled replay of {before:?}");
@@ -175,7 +175,7 @@ fn a_replay_asked_for_twice_is_made_once_and_now() {
 #[test]
 fn no_replay_is_taken_while_an_attempt_is_under_way() {
     let mut life = life_in(scheduled(EARLIER));
-    life.step(Input::Admitted, 0).expect("it is due");
+    life.step(ADMITTED, 0).expect("it is due");
     assert_eq!(life.step(Input::Replay, 0), Err(Rejected::InFlight));
 }
 
@@ -280,7 +280,7 @@ proptest! {
         life.now = now;
         life.step(Input::Replay, 0).expect("it can be replayed");
         if under_way {
-            life.step(Input::Admitted, 0).expect("it is due at once");
+            life.step(ADMITTED, 0).expect("it is due at once");
         }
         life.step(Input::Cancel, 0).expect("it can be cancelled");
         let expected = match settled {

@@ -101,6 +101,7 @@ fn exactly_429_502_503_and_504_throttle_the_endpoint() {
 fn case_23_24_25_27_29_30_31_the_agreement_decides_by_these_lines() {
     for (outcome, line) in [
         (answered(201), "200-299"),
+        (answered(202), "200-299"),
         (answered(204), "200-299"),
         (answered(301), "300-399"),
         (answered(302), "300-399"),

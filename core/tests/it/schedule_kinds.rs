@@ -203,6 +203,10 @@ fn field_08_after_16_failures_the_next_attempt_is_never_further_than_the_cap() {
         let highest = schedule.bounds(attempt).expect("a wait").highest;
         assert!(highest <= Millis::from_hours(1));
     }
+    // Without the cap the seventeenth attempt would be 18 hours away.
+    let (base, cap) = (secs(2), Millis::from_hours(1));
+    let backoff = Backoff::Exponential { base, factor: 2, cap, attempts_max: 20 };
+    assert_eq!(Schedule::new(backoff, Jitter::None).wait(16, 0), Some(cap));
 }
 
 #[test]

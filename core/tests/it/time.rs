@@ -113,6 +113,8 @@ fn arithmetic_saturates() {
     assert_eq!(at(i64::MAX - 1).plus(ms(2)), Timestamp::MAX);
     assert_eq!(at(i64::MIN).plus(Millis::MAX), Timestamp::MAX);
     assert_eq!(at(0).plus(Millis::MAX), Timestamp::MAX);
+    assert_eq!(at(i64::MIN + 1).minus(ms(2)), at(i64::MIN));
+    assert_eq!(at(5).minus(ms(2)), at(3));
     assert_eq!(Timestamp::MAX.since(at(i64::MIN)), Millis::MAX);
     assert_eq!(Millis::from_secs(u64::MAX), Millis::MAX);
     assert_eq!(Millis::from_minutes(u64::MAX), Millis::MAX);

@@ -11,7 +11,7 @@ use super::{
     Read, Unreadable, checked, each, endpoints, events, from_json, notices, readable, to_json,
 };
 use crate::store::{
-    Beside, Claimed, DeliveryFilter, EndpointReason, History, ListedAttempt, ListedDelivery,
+    Aged, Beside, Claimed, DeliveryFilter, EndpointReason, History, ListedAttempt, ListedDelivery,
     NoticeReason, Totals,
 };
 
@@ -84,7 +84,11 @@ pub(super) fn commit(
     if let Some(gate) = &beside.gate {
         endpoints::set_gate(connection, endpoint, gate)?;
     }
-    let at = committed.record.map_or(committed.delivery.created_at, |r| r.finished_at);
+    let at = match (&committed.record, committed.delivery.phase) {
+        (Some(record), _) => record.finished_at,
+        (None, Phase::Dead { at, .. }) => at,
+        (None, _) => committed.delivery.created_at,
+    };
     if let Some(notice) = committed.notice {
         let reason = NoticeReason::Dead(notice.reason);
         notices::insert(connection, &committed, reason, committed.disables_endpoint, at)?;
@@ -174,6 +178,33 @@ pub(super) fn due(
     )?;
     let rows = statement.query(params![endpoint.as_str(), now.as_millis(), limit])?;
     each(rows, "seq", |row| from_json(row, 0))
+}
+
+/// Replays are made at any age, so they are left out: else they would take the places of the others.
+pub(super) fn aged(
+    connection: &Connection,
+    endpoint: &EndpointId,
+    before: Timestamp,
+    limit: u32,
+) -> Result<Aged, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT state FROM deliveries
+         WHERE endpoint_id = ?1 AND phase = 'scheduled' AND created_at < ?2
+           AND json_extract(state, '$.phase.origin.by') = 'schedule'
+         ORDER BY created_at, seq LIMIT ?3",
+    )?;
+    let rows = statement
+        .query_map(params![endpoint.as_str(), before.as_millis(), limit], |row| {
+            from_json(row, 0)
+        })?;
+    let deliveries = rows.collect::<Result<_, _>>()?;
+    let next: Option<i64> = connection
+        .prepare_cached(
+            "SELECT min(created_at) FROM deliveries
+             WHERE endpoint_id = ?1 AND phase = 'scheduled' AND created_at >= ?2",
+        )?
+        .query_row(params![endpoint.as_str(), before.as_millis()], |row| row.get(0))?;
+    Ok(Aged { deliveries, next_created_at: next.map(Timestamp::from_millis) })
 }
 
 pub(super) fn leased(

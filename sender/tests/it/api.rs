@@ -30,6 +30,17 @@ const AN_OBJECT: &str = "give an object such as {\"url\": \"https://example.com/
 const A_URL: &str = "give an absolute URL such as https://example.com/hooks";
 
 #[tokio::test(flavor = "multi_thread")]
+async fn field_48_nobody_can_set_a_header_of_the_signature() {
+    let home = Home::new();
+    let sender = home.start(config(&[])).await;
+    for name in ["webhook-signature", "Webhook-Signature", "WEBHOOK-ID", "webhook-timestamp"] {
+        let endpoint = json!({ "url": "https://a.example/", "headers": { name: "v1,AAAA" } });
+        check_endpoint(&sender, &endpoint.to_string(), &["headers"]).await;
+    }
+    assert_eq!(sender.get("/endpoints").await.text(), "[]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_is_not_well_formed_is_refused() {
     let home = Home::new();
     let sender = home.start(config(&[])).await;

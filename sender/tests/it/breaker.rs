@@ -1,7 +1,9 @@
 //! The breaker at work: a pause after failures in a row, then one probe.
 
+use hookproof_core::delivery::{DeadReason, Phase};
 use hookproof_core::gate::{BreakerRule, DisableRule};
 use hookproof_core::id::DeliveryId;
+use hookproof_core::life::WhileHeld;
 use hookproof_core::time::Millis;
 use hookproof_runtime::host::Host;
 use hookproof_sender::config::SenderConfig;
@@ -99,6 +101,49 @@ async fn an_open_breaker_stays_open_over_a_restart() {
     delivered(&sender, 1).await;
     let arrivals = receiver.arrivals();
     assert!(waited(&arrivals, 3) >= Millis::new(1000), "{:?}", waited(&arrivals, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_grows_too_old_behind_an_open_breaker_is_dead_at_its_age_without_an_attempt() {
+    let receiver = Receiver::with(&[500]).await;
+    let home = Home::new();
+    let mut config = pausing(&[5, 5, 5_000], 3_600_000);
+    config.policy.life.age_max = Some(Millis::from_secs(1));
+    let sender = home.start(config).await;
+    let endpoint = sender.register(&receiver.url("/hook")).await;
+    let first = publish(&sender, &endpoint, 1).await.remove(0);
+    sender.settled(&first).await;
+    let waiting = publish(&sender, &endpoint, 3).await;
+    for id in &waiting {
+        let seen = sender.settled(id).await;
+        let Phase::Dead { at, reason: DeadReason::Expired } = seen.phase() else {
+            panic!("{seen:?}");
+        };
+        assert!(at.since(seen.delivery.created_at) > Millis::from_secs(1), "{seen:?}");
+        assert_eq!(seen.delivery.attempts, 0);
+    }
+    assert_eq!(receiver.count(), 3, "the breaker is open for an hour");
+    eventually("each death is told", || async {
+        (home.count("SELECT count(*) FROM notices") == 4).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_age_stops_what_a_breaker_holds_back_outlives_its_age() {
+    let receiver = Receiver::with(&[500, 500, 500, 200]).await;
+    let home = Home::new();
+    let mut config = pausing(&[5, 5, 5, 5], 3_000);
+    config.policy.life.age_max = Some(Millis::from_secs(2));
+    config.policy.life.while_held = WhileHeld::Stops;
+    let sender = home.start(config).await;
+    let endpoint = sender.register(&receiver.url("/hook")).await;
+    let first = publish(&sender, &endpoint, 1).await.remove(0);
+    sender.attempted(&first, 3).await;
+    publish(&sender, &endpoint, 3).await;
+    delivered(&sender, 4).await;
+    let seen = sender.seen(&first).await;
+    assert!(seen.delivery.held > Millis::from_secs(2), "{seen:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -125,6 +125,24 @@ async fn every_attempt_is_signed_with_each_secret_of_a_rotation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn field_50_a_retry_carries_the_same_headers_as_the_first_attempt_signed_anew() {
+    let receiver = Receiver::with(&[500, 500, 200]).await;
+    let home = Home::new();
+    let sender = home.start(config(&[1_100, 5])).await;
+    let endpoint = sender.register(&receiver.url("/hook")).await;
+    let event = sender.publish("{}").await;
+    sender.settled(&endpoint.delivery_of(&event)).await;
+
+    let arrivals = receiver.arrivals();
+    assert_eq!(arrivals.len(), 3);
+    for arrival in &arrivals {
+        assert_eq!(arrival.header_names(), arrivals[0].header_names());
+        arrival.verify(&endpoint.secrets).expect("each attempt is signed");
+    }
+    assert!(arrivals[1].timestamp() > arrivals[0].timestamp(), "field case 57: a new timestamp");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn endpoints_are_listed_in_the_order_in_which_they_were_made() {
     let home = Home::new();
     let sender = home.start(config(&[])).await;

@@ -14,7 +14,7 @@ use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
 use hookproof_sender::sqlite::SqliteStore;
 use hookproof_sender::store::{
-    Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
+    Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
     Publication, Published, Store, Totals,
 };
 
@@ -141,6 +141,24 @@ impl Store for FailingStore {
     ) -> Result<Vec<Delivery>, StoreError> {
         self.call("due_deliveries")?;
         self.inner.due_deliveries(endpoint, now, limit).await
+    }
+
+    async fn aged_deliveries(
+        &self,
+        endpoint: EndpointId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Aged, StoreError> {
+        self.call("aged_deliveries")?;
+        self.inner.aged_deliveries(endpoint, before, limit).await
+    }
+
+    async fn commit_each(
+        &self,
+        steps: Vec<Step>,
+    ) -> Result<Vec<Result<Committed, Rejected>>, StoreError> {
+        self.call("commit_each")?;
+        self.inner.commit_each(steps).await
     }
 
     async fn claim(

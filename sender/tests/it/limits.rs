@@ -15,7 +15,7 @@ use crate::clock::{Clock, at};
 use crate::expiry::{began, looking};
 use crate::failing::FailingStore;
 use crate::receiver::{Holder, Receiver};
-use crate::running::{Home, Sender, eventually};
+use crate::running::{ADMITTED, Home, Sender, eventually};
 use crate::store::event;
 
 /// One attempt a minute.
@@ -94,7 +94,7 @@ async fn an_attempt_whose_process_died_counts_in_the_window_of_the_next() {
     store.publish(Publication { event, idempotency_key: None }).await.expect("it is stored");
     let due = store.due_deliveries(endpoint.id.clone(), at(0), 1).await.expect("it is readable");
     let ctx = Ctx { now: at(0), entropy: 0, policy: &config.policy };
-    let claim = due[0].handle(ctx, Input::Admitted).expect("it is due");
+    let claim = due[0].handle(ctx, ADMITTED).expect("it is due");
     let mut gate = Gate::default();
     let admission = gate.admit(&config.policy.gate, at(0), config.policy.lease());
     assert!(matches!(admission, Admission::Go(_)));

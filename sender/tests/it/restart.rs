@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use hookproof_core::delivery::{Ctx, Input, Phase};
+use hookproof_core::delivery::{Ctx, Phase};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::{Event, EventType};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
@@ -18,7 +18,7 @@ use hookproof_sender::sqlite::SqliteStore;
 use hookproof_sender::store::{Publication, Published, Store};
 
 use crate::receiver::Receiver;
-use crate::running::{HOST, Home, config};
+use crate::running::{ADMITTED, HOST, Home, config};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_that_is_scheduled_at_the_stop_is_made_after_the_restart() {
@@ -223,7 +223,7 @@ async fn claim(store: &SqliteStore) {
     let now = HOST.now();
     let due = store.due_deliveries(endpoint_id(), now, 10).await.expect("it is readable");
     let policy = Policy { lease_margin: Millis::from_hours(1), ..Policy::default() };
-    let step = due[0].handle(Ctx { now, entropy: 0, policy: &policy }, Input::Admitted);
+    let step = due[0].handle(Ctx { now, entropy: 0, policy: &policy }, ADMITTED);
     let claims =
         store.claim(vec![step.expect("it is due")], Vec::new()).await.expect("it is committed");
     claims[0].as_ref().expect("nobody else claimed it");

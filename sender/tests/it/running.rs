@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use hookproof_core::address::AddressPolicy;
-use hookproof_core::delivery::{AttemptRecord, Delivery, Phase};
+use hookproof_core::delivery::{AttemptRecord, Delivery, Input, Phase};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
@@ -34,6 +34,9 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 
 pub(crate) const HOST: TokioHost = TokioHost;
+
+/// It is due, and the gate never held it back.
+pub(crate) const ADMITTED: Input = Input::Admitted { held: Millis::ZERO };
 
 /// How long a test waits for what must happen. None is meant to come near it.
 pub(crate) const PATIENCE: Millis = Millis::from_secs(20);

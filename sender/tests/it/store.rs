@@ -14,7 +14,7 @@ use hookproof_core::time::{Millis, Timestamp};
 use hookproof_sender::sqlite::SqliteStore;
 use hookproof_sender::store::{Beside, EndpointReason, NoticeReason, Publication, Store};
 
-use crate::running::Home;
+use crate::running::{ADMITTED, Home};
 
 const NOON: Timestamp = Timestamp::from_secs(43_200);
 
@@ -115,7 +115,7 @@ async fn of_two_steps_from_one_state_the_second_is_rejected() {
     let home = Home::new();
     let store = with_events(&home, 1).await;
     let delivery = due(&store, NOON, 1).await.remove(0);
-    let first = step(&delivery, NOON, Input::Admitted);
+    let first = step(&delivery, NOON, ADMITTED);
     let second = step(&delivery, NOON, Input::Cancel);
     store.commit(first, Beside::default()).await.expect("a commit").expect("the first");
     let second = store.commit(second, Beside::default()).await.expect("an answer");
@@ -133,7 +133,7 @@ async fn a_stale_claim_does_not_spoil_those_beside_it() {
     let cancel = step(&deliveries[1], now, Input::Cancel);
     store.commit(cancel, Beside::default()).await.expect("a commit").expect("the first");
 
-    let steps = deliveries.iter().map(|delivery| step(delivery, now, Input::Admitted)).collect();
+    let steps = deliveries.iter().map(|delivery| step(delivery, now, ADMITTED)).collect();
     let claims = store.claim(steps, Vec::new()).await.expect("an answer");
 
     let claimed: Vec<_> = claims.iter().map(Result::is_ok).collect();
@@ -157,10 +157,8 @@ async fn no_attempt_is_claimed_to_an_endpoint_that_was_disabled_meanwhile() {
     let disabled = store.set_endpoint_status(endpoint, EndpointStatus::Disabled, None).await;
     assert!(disabled.expect("a commit"));
 
-    let claims = store
-        .claim(vec![step(&delivery, now, Input::Admitted)], Vec::new())
-        .await
-        .expect("an answer");
+    let claims =
+        store.claim(vec![step(&delivery, now, ADMITTED)], Vec::new()).await.expect("an answer");
 
     assert!(matches!(claims[..], [Err(Rejected::EndpointDisabled)]), "{claims:?}");
     assert_eq!(store.totals().await.expect("it is readable").scheduled, 1);
@@ -173,7 +171,7 @@ async fn claims_are_listed_by_the_end_of_their_lease() {
     assert_eq!(store.next_lease_end().await.expect("it is readable"), None);
     for (n, delivery) in due(&store, Timestamp::MAX, 2).await.iter().enumerate() {
         let now = NOON.plus(Millis::from_secs(u64::try_from(n).expect("few") * 10));
-        let claim = step(delivery, now, Input::Admitted);
+        let claim = step(delivery, now, ADMITTED);
         store.claim(vec![claim], Vec::new()).await.expect("a commit")[0]
             .as_ref()
             .expect("it is claimed");
@@ -189,11 +187,57 @@ async fn claims_are_listed_by_the_end_of_their_lease() {
 }
 
 #[tokio::test]
+async fn what_waits_is_found_by_when_it_was_created_and_replays_are_left_out() {
+    let home = Home::new();
+    let store = with_events(&home, 4).await;
+    let at = |ms| NOON.plus(Millis::new(ms));
+    let replayed = due(&store, at(9), 1).await.remove(0);
+    let replay = step(&replayed, at(9), Input::Replay);
+    store.commit(replay, Beside::default()).await.expect("a commit").expect("the first");
+    for (before, limit, expected, next) in [
+        (NOON, 9, 0, Some(NOON)),
+        (at(2), 9, 1, Some(at(2))),
+        (at(9), 9, 3, None),
+        (at(9), 2, 2, None),
+    ] {
+        let aged = store.aged_deliveries(ep("ep"), before, limit).await.expect("it is readable");
+        assert_eq!((aged.deliveries.len(), aged.next_created_at), (expected, next), "{before:?}");
+        let first = aged.deliveries.first();
+        assert!(first.is_none_or(|d| d.event_id.as_str() == "msg_1"), "{aged:?}");
+    }
+    let aged = store.aged_deliveries(ep("other"), at(9), 9).await.expect("it is readable");
+    assert!(aged.deliveries.is_empty());
+}
+
+#[tokio::test]
+async fn of_steps_that_are_written_together_a_stale_one_does_not_spoil_the_rest() {
+    let home = Home::new();
+    let store = with_events(&home, 3).await;
+    let now = NOON.plus(Millis::from_hours(1));
+    let deliveries = due(&store, now, 3).await;
+    let cancel = step(&deliveries[1], now, Input::Cancel);
+    store.commit(cancel, Beside::default()).await.expect("a commit").expect("the first");
+    let mut policy = Policy::default();
+    policy.life.age_max = Some(Millis::from_secs(1));
+    let ctx = Ctx { now, entropy: 0, policy: &policy };
+    let over = Input::LifeExpired { held: Millis::ZERO };
+    let steps = deliveries.iter().map(|delivery| delivery.handle(ctx, over).expect("it is old"));
+
+    let written = store.commit_each(steps.collect()).await.expect("an answer");
+
+    assert_eq!(written.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+    let totals = store.totals().await.expect("it is readable");
+    assert_eq!((totals.dead, totals.cancelled, totals.notices_pending), (2, 1, 2));
+    let told = home.count("SELECT created_at FROM notices LIMIT 1");
+    assert_eq!(told, now.as_millis(), "the owner is told of it as of when it died");
+}
+
+#[tokio::test]
 async fn an_attempt_its_breaker_and_its_notice_are_written_with_the_step() {
     let home = Home::new();
     let store = with_events(&home, 1).await;
     let delivery = due(&store, NOON, 1).await.remove(0);
-    let claim = vec![step(&delivery, NOON, Input::Admitted)];
+    let claim = vec![step(&delivery, NOON, ADMITTED)];
     let claimed =
         store.claim(claim, Vec::new()).await.expect("a commit").remove(0).expect("it is claimed");
     let gate = snapshot(1, 7);
@@ -227,7 +271,7 @@ async fn an_endpoint_that_is_given_up_is_disabled_with_a_notice_in_the_same_tran
     let home = Home::new();
     let store = with_events(&home, 1).await;
     let delivery = due(&store, NOON, 1).await.remove(0);
-    let claim = vec![step(&delivery, NOON, Input::Admitted)];
+    let claim = vec![step(&delivery, NOON, ADMITTED)];
     let claimed =
         store.claim(claim, Vec::new()).await.expect("a commit").remove(0).expect("it is claimed");
     let failed = step(&claimed.delivery, NOON, finished(500));
@@ -249,7 +293,7 @@ async fn of_two_snapshots_of_a_gate_the_later_stays_in_whatever_order_they_come(
     let home = Home::new();
     let store = with_events(&home, 2).await;
     let now = NOON.plus(Millis::new(9));
-    let steps = due(&store, now, 2).await.iter().map(|d| step(d, now, Input::Admitted)).collect();
+    let steps = due(&store, now, 2).await.iter().map(|d| step(d, now, ADMITTED)).collect();
     let claims = store.claim(steps, vec![(ep("ep"), snapshot(1, 0))]).await.expect("a commit");
     for (claim, gate) in claims.into_iter().zip([snapshot(3, 2), snapshot(2, 1)]) {
         let failed = step(&claim.expect("it is claimed").delivery, now, finished(500));
@@ -270,7 +314,7 @@ async fn of_two_snapshots_of_a_gate_the_later_stays_in_whatever_order_they_come(
 async fn a_gate_is_stored_with_the_claims_that_it_admitted() {
     let home = Home::new();
     let store = with_events(&home, 1).await;
-    let claim = step(&due(&store, NOON, 1).await[0], NOON, Input::Admitted);
+    let claim = step(&due(&store, NOON, 1).await[0], NOON, ADMITTED);
     let rule = GateRule {
         rate: Some(RateRule { attempts: 1, per: Millis::from_secs(60), burst: 0 }),
         ..GateRule::default()

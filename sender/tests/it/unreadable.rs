@@ -10,7 +10,7 @@ use hookproof_sender::store::{Publication, Store as _};
 use serde_json::json;
 
 use crate::receiver::Receiver;
-use crate::running::{HOST, Home, Registered, Sender, config, eventually};
+use crate::running::{ADMITTED, HOST, Home, Registered, Sender, config, eventually};
 use crate::store::event;
 
 /// A home with one endpoint and the events `msg_0` to `msg_2`, of which nothing is sent yet.
@@ -36,7 +36,7 @@ async fn claim_all(store: &SqliteStore, endpoint: &EndpointId) {
     let due = store.due_deliveries(endpoint.clone(), now, 9).await.expect("it is readable");
     let claim = |delivery: &hookproof_core::delivery::Delivery| -> Step {
         let ctx = Ctx { now, entropy: 0, policy: &policy };
-        delivery.handle(ctx, Input::Admitted).expect("it is due")
+        delivery.handle(ctx, ADMITTED).expect("it is due")
     };
     let steps = due.iter().map(claim).collect();
     store.claim(steps, Vec::new()).await.expect("it is committed");

@@ -29,11 +29,12 @@ impl NoLoss {
         if self.waiting.contains(&event) {
             return RIGHT;
         }
-        let is_there = |endpoint: &&EndpointNo| {
-            !self.routes.contains(&Route { event, endpoint: **endpoint })
-        };
+        let is_there =
+            |endpoint: &&EndpointNo| !self.routes.contains(&Route { event, endpoint: **endpoint });
         match owed.iter().find(is_there) {
-            Some(endpoint) => Err(format!("{event} is accepted, and has no delivery to {endpoint}")),
+            Some(endpoint) => {
+                Err(format!("{event} is accepted, and has no delivery to {endpoint}"))
+            }
             None => RIGHT,
         }
     }

@@ -81,7 +81,9 @@ impl Checker for DoneMeansDone {
             if times(key) != u32::from(*is_applied) {
                 let is = if *is_applied { "applied" } else { "given up or superseded" };
                 let times = times(key);
-                return Err(format!("{event} is {is} at {source}, and had its effect {times} times"));
+                return Err(format!(
+                    "{event} is {is} at {source}, and had its effect {times} times"
+                ));
             }
             looked += 1;
         }

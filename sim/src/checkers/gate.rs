@@ -47,8 +47,7 @@ enum Breaker {
 
 impl Reference {
     fn new(epoch: u64, rule: &GateRule) -> Self {
-        let breaker =
-            if epoch == 1 { Breaker::Closed { failures: 0 } } else { Breaker::Unknown };
+        let breaker = if epoch == 1 { Breaker::Closed { failures: 0 } } else { Breaker::Unknown };
         Self {
             epoch,
             rule: rule.clone(),
@@ -78,7 +77,9 @@ impl Reference {
                 self.breaker = Breaker::Probing { pause, is_out: true };
             }
             Breaker::Probing { is_out: true, .. } => {
-                return Err(format!("{endpoint} has a probe under way, and another attempt begins"));
+                return Err(format!(
+                    "{endpoint} has a probe under way, and another attempt begins"
+                ));
             }
             Breaker::Unknown | Breaker::Closed { .. } => {}
         }
@@ -101,7 +102,9 @@ impl Reference {
             |at: &&Timestamp| **at >= from && newest.since(**at) < per && **at <= *newest;
         let count = self.starts.iter().rev().take_while(in_window).count();
         if count > usize::try_from(most).unwrap_or(usize::MAX) {
-            return Err(format!("{count} attempts to {endpoint} begin within {per}, {most} allowed"));
+            return Err(format!(
+                "{count} attempts to {endpoint} begin within {per}, {most} allowed"
+            ));
         }
         RIGHT
     }
@@ -152,9 +155,10 @@ impl Reference {
     fn is_too_much(&self, rule: &BreakerRule, local: Timestamp) -> bool {
         let Some(window) = &rule.window else { return false };
         let recent = self.ended.iter().filter(|(at, _)| local.since(*at) < window.within);
-        let (failures, attempts) = recent.fold((0_u32, 0_u32), |(failures, attempts), (_, failed)| {
-            (failures + u32::from(*failed), attempts + 1)
-        });
+        let (failures, attempts) = recent
+            .fold((0_u32, 0_u32), |(failures, attempts), (_, failed)| {
+                (failures + u32::from(*failed), attempts + 1)
+            });
         failures >= window.failures
             && attempts >= window.attempts_min
             && failures * 100 >= u32::from(window.share_percent) * attempts

@@ -42,10 +42,15 @@ impl Identity {
         let SentRequest { route, attempt, .. } = *request;
         let first = *self.first.entry(route).or_insert(*request);
         if request.event != first.event || request.event != route.event {
-            return Err(format!("attempt {attempt} of {route} carries the id of {}", request.event));
+            return Err(format!(
+                "attempt {attempt} of {route} carries the id of {}",
+                request.event
+            ));
         }
         if request.body.0 != request.body.1 {
-            return Err(format!("attempt {attempt} of {route} has another body than was published"));
+            return Err(format!(
+                "attempt {attempt} of {route} has another body than was published"
+            ));
         }
         if request.headers != first.headers {
             return Err(format!("the header names of {route} changed with attempt {attempt}"));

@@ -44,7 +44,9 @@ impl Checker for Order {
         for (entity, highest) in &self.seen {
             if self.has.get(entity) != Some(highest) {
                 let has = self.has.get(entity);
-                return Err(format!("entity {entity} ends at {has:?}, and {highest} was worked off"));
+                return Err(format!(
+                    "entity {entity} ends at {has:?}, and {highest} was worked off"
+                ));
             }
             looked += 1;
         }

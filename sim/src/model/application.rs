@@ -42,7 +42,8 @@ impl World<'_> {
             return;
         }
         let fault = self.fault_of(who);
-        if matches!(fault, Some(Fault::RequestLost | Fault::ConnectTimeout | Fault::ConnectRefused)) {
+        if matches!(fault, Some(Fault::RequestLost | Fault::ConnectTimeout | Fault::ConnectRefused))
+        {
             return;
         }
         let latency = self.span(who, "latency", self.scenario.latency);

@@ -24,7 +24,10 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(super) fn new(breaks: Option<Break>, outage: Option<(Timestamp, Timestamp, Break)>) -> Self {
+    pub(super) fn new(
+        breaks: Option<Break>,
+        outage: Option<(Timestamp, Timestamp, Break)>,
+    ) -> Self {
         Self { breaks, outage, receiver_key: 0, newest_key: 0 }
     }
 
@@ -128,7 +131,8 @@ impl World<'_> {
         let (new, old) = (known.newest_key, known.receiver_key);
         let row = self.store.endpoint_mut(EndpointNo(endpoint));
         row.keys = if is_hard { vec![new] } else { vec![new, old] };
-        self.record.line(self.now, "people", || format!("rotate the secret of endpoint {endpoint}"));
+        self.record
+            .line(self.now, "people", || format!("rotate the secret of endpoint {endpoint}"));
         self.happens(self.now.plus(ROTATION), Happening::ChangesOver(endpoint));
         self.happens(self.now.plus(ROTATION).plus(ROTATION), Happening::DropsOld(endpoint));
     }

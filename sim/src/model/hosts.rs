@@ -68,14 +68,7 @@ pub(super) struct Host {
 
 impl Default for Host {
     fn default() -> Self {
-        Self {
-            life: 1,
-            is_up: true,
-            crashes: 0,
-            paused_until: None,
-            wall_ahead: 0,
-            clock_ahead: 0,
-        }
+        Self { life: 1, is_up: true, crashes: 0, paused_until: None, wall_ahead: 0, clock_ahead: 0 }
     }
 }
 
@@ -163,7 +156,9 @@ impl World<'_> {
 
     /// A process may stand still here, for longer than its leases.
     pub(super) fn may_pause(&mut self, process: Process) {
-        if self.hosts.get(process).paused_until.is_some() || !self.strikes(process.who(), Fault::Pause) {
+        if self.hosts.get(process).paused_until.is_some()
+            || !self.strikes(process.who(), Fault::Pause)
+        {
             return;
         }
         let seconds = self.choices.between(process.who(), "paused for", 5, 60);
@@ -201,7 +196,8 @@ impl World<'_> {
         self.record.fired(Fault::ClockStep);
         self.record.line(self.now, process.name(), || format!("its clock is set by {by} ms"));
         if let Process::Sender(_) = process {
-            // It may be later than it thought.
+            // It may be later than it thought: until now it could not know.
+            self.fact(&Fact::Hindered { until: self.now });
             self.poke(process);
         }
     }

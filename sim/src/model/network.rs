@@ -3,12 +3,12 @@
 use hookproof_core::time::{Millis, Timestamp};
 
 use super::hosts::Process;
-use super::world::{Happening, Step, World};
 use super::receiver;
+use super::world::{Happening, Step, World};
 use crate::fact::{EndpointNo, EventNo, PublishNo};
 use crate::fault::Fault;
-use crate::sometimes::Sometimes;
 use crate::scenario::Operation;
+use crate::sometimes::Sometimes;
 
 /// The bytes of a body: those of a publish, as it was written or encoded again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -63,6 +63,8 @@ pub(super) struct Request {
     pub(super) signatures: [Option<Signature>; 2],
     /// The signature header is no list of signatures.
     pub(super) is_malformed: bool,
+    /// Whether an independent verifier accepted it when the receiver verified it.
+    pub(super) is_valid: bool,
     /// `None`: nobody waits for the answer.
     pub(super) reply_to: Option<ReplyTo>,
     /// Why it exists, if not because the sender sent it.
@@ -98,8 +100,7 @@ impl World<'_> {
             Some(Fault::Duplicate) => {
                 // At once more often than not: two copies that race are the harder case.
                 let delay = self.choices.draw(who, "duplicate delay", 8).saturating_sub(3) * 250;
-                let copy =
-                    Request { reply_to: None, made_by: Some(Fault::Duplicate), ..request };
+                let copy = Request { reply_to: None, made_by: Some(Fault::Duplicate), ..request };
                 self.happens(self.now.plus(latency), Happening::Arrives(Box::new(request)));
                 let at = self.now.plus(latency).plus(Millis::new(delay));
                 self.happens(at, Happening::Arrives(Box::new(copy)));

@@ -172,12 +172,12 @@ impl World<'_> {
             let lost = (0..self.store.rows.len()).filter(waiting).collect();
             self.sender(process).flaw.lost = lost;
         }
-        self.rearm_after_restart();
         if self.senders.len() == 1 {
             for endpoint in self.store.endpoint_numbers() {
                 self.store.endpoint_mut(endpoint).shard.until = self.now;
             }
             self.claim_shards(process);
+            self.rearm_after_restart();
             self.recover(process);
         }
         self.pass_at(process, self.now);

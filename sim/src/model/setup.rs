@@ -119,7 +119,8 @@ impl World<'_> {
     }
 
     fn plan_full_stores(&mut self) {
-        for (side, who) in [("sender's store", 0), ("receiver's store", 1)].into_iter().enumerate() {
+        for (side, who) in [("sender's store", 0), ("receiver's store", 1)].into_iter().enumerate()
+        {
             if self.strikes(who, Fault::StoreFull) {
                 let from = self.some_time(who, "full from");
                 let seconds = self.choices.between(who, "full for", 1, 20);

@@ -194,7 +194,11 @@ impl Store {
     /// Whether nothing waits, but for endpoints that are disabled.
     pub(super) fn is_settled(&self) -> bool {
         self.leased.is_empty()
-            && self.due.iter().zip(&self.endpoints).all(|(due, row)| !row.is_enabled || due.is_empty())
+            && self
+                .due
+                .iter()
+                .zip(&self.endpoints)
+                .all(|(due, row)| !row.is_enabled || due.is_empty())
     }
 
     /// How many deliveries there are, how many are delivered, and how many dead.

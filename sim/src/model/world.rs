@@ -386,7 +386,12 @@ impl<'a> World<'a> {
     }
 
     /// How much is planned, by which an operation finds what it is about.
-    pub(super) fn number(&self, who: (&'static str, u32), what: &'static str, below: usize) -> usize {
+    pub(super) fn number(
+        &self,
+        who: (&'static str, u32),
+        what: &'static str,
+        below: usize,
+    ) -> usize {
         let below = u64::try_from(below).unwrap_or(u64::MAX);
         usize::try_from(self.choices.draw(who, what, below)).unwrap_or(0)
     }
@@ -401,4 +406,3 @@ fn frequency(point: CrashPoint) -> u64 {
         _ => 4,
     }
 }
-

@@ -59,11 +59,7 @@ pub fn mixed() -> Scenario {
 /// No faults.
 #[must_use]
 pub fn steady() -> Scenario {
-    Scenario {
-        endpoints: (2, 4),
-        events: (5, 20),
-        ..named("steady", "nothing goes wrong")
-    }
+    Scenario { endpoints: (2, 4), events: (5, 20), ..named("steady", "nothing goes wrong") }
 }
 
 fn outage(fails: Break) -> Outage {
@@ -178,9 +174,14 @@ pub fn clock_trouble() -> Scenario {
             Fault::ServerError,
             Fault::SenderCrash,
         ],
-        publishing: Millis::from_minutes(5),
+        events: (8, 24),
+        outage: Some(Outage {
+            from: Millis::from_minutes(3),
+            lasts: Millis::from_minutes(8),
+            fails: Break::Answers500,
+        }),
+        publishing: Millis::from_minutes(12),
         safety: Millis::from_minutes(15),
-        liveness_bound: Millis::from_hours(4),
         ..named("clock-trouble", "clocks are wrong and are set; requests are replayed")
     }
 }
@@ -214,6 +215,7 @@ pub fn lease_and_pause() -> Scenario {
         endpoints: (1, 3),
         faults: vec![Fault::Pause, Fault::SlowWork, Fault::SlowResponse, Fault::SenderCrash],
         overdue_max: Millis::from_secs(30),
+        isolation_max: Millis::from_secs(30),
         ..named("lease-and-pause", "processes stand still past their leases")
     }
 }
@@ -244,7 +246,17 @@ pub fn disable_and_delete() -> Scenario {
 pub fn replay_and_recover() -> Scenario {
     Scenario {
         operations: vec![Operation::Replay, Operation::Cancel, Operation::Replay],
-        faults: vec![Fault::ServerError, Fault::RequestLost, Fault::SlowResponse, Fault::SenderCrash],
+        outage: Some(Outage {
+            from: Millis::from_secs(8),
+            lasts: Millis::from_secs(20),
+            fails: Break::Answers500,
+        }),
+        faults: vec![
+            Fault::ServerError,
+            Fault::RequestLost,
+            Fault::SlowResponse,
+            Fault::SenderCrash,
+        ],
         policies: vec![brisk(3), brisk(12)],
         ..named("replay-and-recover", "deliveries are replayed and cancelled by hand")
     }
@@ -304,10 +316,24 @@ pub fn sliding_window() -> Scenario {
         pause_max: Millis::from_secs(20),
         ..BreakerRule::default()
     };
+    let schedule = Schedule::new(
+        Backoff::Linear {
+            base: Millis::from_secs(6),
+            step: Millis::ZERO,
+            cap: Millis::from_secs(6),
+            attempts_max: 60,
+        },
+        Jitter::Full,
+    );
     let gate = GateRule { breaker: Some(breaker), ..brisk(30).gate };
     Scenario {
-        events: (10, 30),
-        policies: vec![Policy { gate, ..brisk(30) }],
+        events: (1, 4),
+        outage: Some(Outage {
+            from: Millis::from_secs(2),
+            lasts: Millis::from_secs(90),
+            fails: Break::Answers500,
+        }),
+        policies: vec![Policy { schedule, gate, ..brisk(30) }],
         faults: vec![Fault::ServerError, Fault::ConnectRefused],
         ..named("sliding-window", "a breaker counts failures in an exact window")
     }

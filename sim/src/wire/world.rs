@@ -18,14 +18,14 @@ use hookproof_sender::tls::Tls;
 use tempfile::TempDir;
 
 use super::application::{Publish, Script};
+use super::checkers::{Checkers, View};
 use super::host::{APPLICATION, RECEIVER, SENDER, Stage};
 use super::lives::{self, Receiver, Sender, address_policy};
 use super::observer::{ReceiverSnapshot, SenderSnapshot, Watch, open, read_receiver, read_sender};
-use super::checkers::{Checkers, View};
 use crate::checkers::{Invariant, Violation};
-use crate::history::{EPOCH, History, Totals, epoch};
 use crate::choices::Choices;
 use crate::fault::{Fault, Faults};
+use crate::history::{EPOCH, History, Totals, epoch};
 use crate::journal::{Counts, Journal};
 use crate::log::Errors;
 use crate::scenario::Scenario;

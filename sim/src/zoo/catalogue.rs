@@ -2,8 +2,8 @@
 
 use super::{About, Killer};
 use crate::checkers::Invariant::{
-    Address, DoneMeansDone, Durable, ExactlyOnce, Fencing, Identity, Isolation, Liveness, NoInvention,
-    NoLoss, OnSchedule, Order, Sound, Terminal, WithinGate, WriteAhead,
+    Address, DoneMeansDone, Durable, ExactlyOnce, Fencing, Identity, Isolation, Liveness,
+    NoInvention, NoLoss, OnSchedule, Order, Sound, Terminal, WithinGate, WriteAhead,
 };
 use crate::suite::Gate;
 

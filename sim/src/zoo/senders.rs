@@ -12,7 +12,7 @@ use hookproof_runtime::database::StoreError;
 use hookproof_runtime::host::Host;
 use hookproof_sender::sqlite::SqliteStore;
 use hookproof_sender::store::{
-    Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
+    Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
     Publication, Published, Store, Totals,
 };
 
@@ -135,6 +135,15 @@ impl<H: Host> Store for WrongStore<H> {
         self.inner.due_deliveries(endpoint, now, limit).await
     }
 
+    async fn aged_deliveries(
+        &self,
+        endpoint: EndpointId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Aged, StoreError> {
+        self.inner.aged_deliveries(endpoint, before, limit).await
+    }
+
     async fn claim(
         &self,
         steps: Vec<Step>,
@@ -160,6 +169,13 @@ impl<H: Host> Store for WrongStore<H> {
             _ => step,
         };
         self.inner.commit(step, beside).await
+    }
+
+    async fn commit_each(
+        &self,
+        steps: Vec<Step>,
+    ) -> Result<Vec<Result<Committed, Rejected>>, StoreError> {
+        self.inner.commit_each(steps).await
     }
 
     async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {

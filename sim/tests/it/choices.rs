@@ -52,7 +52,7 @@ fn a_chance_is_about_as_large_as_it_says() {
 
 #[test]
 fn a_recording_answers_by_key_and_with_zero_where_it_is_silent() {
-    let key = Key { who: "sender", what: "crash", nth: 1 };
+    let key = Key { who: "sender".into(), what: "crash", nth: 1 };
     let choices = Choices::recorded(&[Draw { key, value: 5 }]);
     assert_eq!(choices.draw("sender", "crash", 10), 0);
     assert_eq!(choices.draw("sender", "crash", 10), 5);
@@ -62,7 +62,7 @@ fn a_recording_answers_by_key_and_with_zero_where_it_is_silent() {
 
 #[test]
 fn a_recording_that_was_raised_stays_within_the_bound() {
-    let key = Key { who: "a", what: "b", nth: 0 };
+    let key = Key { who: "a".into(), what: "b", nth: 0 };
     let choices = Choices::recorded(&[Draw { key, value: 500 }]);
     assert_eq!(choices.draw("a", "b", 10), 9);
 }

@@ -13,8 +13,8 @@ fn seeds_that_once_failed_hold() {
         .collect();
     assert!(!seeds.is_empty());
     for seed in seeds {
-        let history = wire::run(&Scenario::mixed(), &Choices::seeded(seed), None);
-        let again = wire::run(&Scenario::mixed(), &Choices::seeded(seed), None);
+        let history = wire::run(&Scenario::mixed().on_wire(), &Choices::seeded(seed), None);
+        let again = wire::run(&Scenario::mixed().on_wire(), &Choices::seeded(seed), None);
         assert_eq!(history.violation, None, "seed {seed}");
         assert_eq!(history.hash, again.hash, "seed {seed}");
     }

@@ -5,7 +5,7 @@ use hookproof_sim::suite::{self, Gate, Plan, Verdict};
 
 fn plan(seeds: u64) -> Plan {
     Plan {
-        scenario: Scenario::mixed(),
+        scenario: Scenario::mixed().on_wire(),
         seeds: 0..seeds,
         twice_every: 10,
         mutants: Vec::new(),

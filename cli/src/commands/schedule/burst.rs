@@ -1,44 +1,26 @@
-//! Many events that fail at once, on their way to one endpoint that stays down: a plain model of
-//! what a rate limit and a breaker make of their attempts, which take no time.
+//! Many events that fail at once, on their way to one endpoint that stays down: the sender's own
+//! machines, gate and delivery, driven as the sender drives them, by attempts that take no time.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
+use hookproof_core::classify::Judgement;
+use hookproof_core::delivery::{Ctx, Delivery, Input, Phase, Rejected, Step};
+use hookproof_core::gate::{Admission, Gate, Transition};
+use hookproof_core::id::{DeliveryId, EndpointId, EventId, IdError};
+use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
-use hookproof_core::time::Millis;
+use hookproof_core::time::{Millis, Timestamp};
 use serde::Serialize;
 
+use super::limits::Limits;
 use super::lives::entropy;
 
-/// A breaker as `--breaker` gives it: after so many failures in a row it pauses, then lets one probe
-/// through; each probe that fails doubles the pause, up to `pause_max`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Breaker {
-    failures: u32,
-    pause: Millis,
-    pause_max: Millis,
-}
-
-/// Reads `FAILURES:PAUSE` or `FAILURES:PAUSE:LONGEST`.
-pub(super) fn breaker(text: &str) -> Result<Breaker, String> {
-    let read = || {
-        let mut parts = text.split(':');
-        let failures = parts.next()?.parse().ok().filter(|failures| *failures > 0)?;
-        let pause: Millis = parts.next()?.parse().ok().filter(|pause| *pause > Millis::ZERO)?;
-        let pause_max = match parts.next() {
-            Some(longest) => longest.parse().ok().filter(|longest| *longest >= pause)?,
-            None => pause,
-        };
-        parts.next().is_none().then_some(Breaker { failures, pause, pause_max })
-    };
-    read().ok_or_else(|| {
-        "write failures in a row, the first pause and perhaps the longest, as in 20:1m or 20:1m:1h"
-            .to_owned()
-    })
-}
+const EVENT: Timestamp = Timestamp::from_millis(0);
+const HOUR: Millis = Millis::from_hours(1);
 
 /// What came of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(super) struct Burst {
     pub(super) events: u32,
     /// Requests in all.
@@ -48,160 +30,269 @@ pub(super) struct Burst {
     pub(super) retries_per_second_max: u64,
     /// When the last attempt of any event was made.
     pub(super) last_attempt_ms: u64,
-    /// By how much a limit or a breaker held an attempt back at most.
+    /// By how much the gate held an attempt back at most.
     pub(super) held_ms_max: u64,
+    /// When the breaker's rule gave the endpoint up: nothing is sent there from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) given_up_ms: Option<u64>,
+    /// Whether there was anything that could hold an attempt back.
+    pub(super) limited: bool,
+    /// When the attempts of each number were made, if there was.
+    #[serde(skip)]
+    pub(super) attempts: Vec<Limited>,
 }
 
-/// What limits the attempts of all events together.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Limits {
-    pub(super) breaker: Option<Breaker>,
-    /// Requests a second.
-    pub(super) rate: Option<u32>,
-    pub(super) retry_after: Option<Millis>,
+/// The attempts of one number, over all events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(super) struct Limited {
+    /// How many events came to this attempt.
+    pub(super) events: u64,
+    pub(super) first_ms: u64,
+    pub(super) mean_ms: u64,
+    pub(super) last_ms: u64,
+    #[serde(skip)]
+    sum_ms: u128,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Due {
-    at_ms: u64,
-    event: u32,
-    attempt: u32,
-    /// When the schedule wanted it.
-    wanted_ms: u64,
-    previous: Option<Millis>,
+/// The endpoint, its gate, and what is on its way there.
+struct World<'a> {
+    policy: &'a Policy,
+    outcome: Outcome,
+    judgement: Judgement,
+    gate: Gate,
+    now: Timestamp,
+    deliveries: Vec<Delivery>,
+    /// The longest due first, as the store has it.
+    due: BinaryHeap<Reverse<(Timestamp, usize)>>,
+    second: (u64, u64),
+    burst: Burst,
 }
 
 impl Burst {
-    /// Lives through all attempts of `events` events.
-    pub(super) fn new(policy: &Policy, events: u32, limits: Limits) -> Self {
-        let age_max = policy.life.age_max.map_or(u64::MAX, Millis::get);
-        let first = |event| Due { at_ms: 0, event, attempt: 1, wanted_ms: 0, previous: None };
-        let mut queue: BinaryHeap<_> = (0..events).map(|event| Reverse(first(event))).collect();
-        let mut burst = Self {
-            events,
-            requests: 0,
-            requests_first_hour: 0,
-            retries_per_second_max: 0,
-            last_attempt_ms: 0,
-            held_ms_max: 0,
+    /// Lives through all attempts of `events` events. Their policy has the gate of `limits`.
+    pub(super) fn new(policy: &Policy, events: u32, limits: &Limits) -> Self {
+        let policy = Policy { gate: limits.gate.clone(), ..policy.clone() };
+        // A plain failure, or the one that a receiver asks with to be left alone.
+        let status = if limits.retry_after.is_some() { 503 } else { 500 };
+        let outcome = Outcome::Answered { status, retry_after: limits.retry_after };
+        let deliveries = (0..events).filter_map(|event| delivery(event).ok()).collect::<Vec<_>>();
+        let mut world = World {
+            judgement: policy.classification.judge(&outcome),
+            policy: &policy,
+            outcome,
+            gate: Gate::default(),
+            now: EVENT,
+            due: (0..deliveries.len()).map(|at| Reverse((EVENT, at))).collect(),
+            deliveries,
+            second: (0, 0),
+            burst: Self {
+                events,
+                requests: 0,
+                requests_first_hour: 0,
+                retries_per_second_max: 0,
+                last_attempt_ms: 0,
+                held_ms_max: 0,
+                given_up_ms: None,
+                limited: limits.limit(),
+                attempts: Vec::new(),
+            },
         };
-        let mut next_slot_us = 0_u128;
-        let (mut in_a_row, mut open) = (0_u32, None::<(u64, Millis)>);
-        let (mut second, mut in_second) = (0, 0);
-        // In the order in which they came: whoever was held back first goes first.
-        let mut held: VecDeque<Due> = VecDeque::new();
-        loop {
-            let slot_ms = u64::try_from(next_slot_us.div_ceil(1000)).unwrap_or(u64::MAX);
-            let opens = limits.rate.map_or(0, |_| slot_ms).max(open.map_or(0, |(until, _)| until));
-            let next_is_later = queue.peek().is_none_or(|Reverse(due)| due.at_ms >= opens);
-            let due = match held.pop_front() {
-                Some(due) if next_is_later => Due { at_ms: opens.max(due.at_ms), ..due },
-                waits => {
-                    waits.into_iter().for_each(|due| held.push_front(due));
-                    let Some(Reverse(due)) = queue.pop() else { break };
-                    if due.at_ms < opens {
-                        held.push_back(due);
-                        continue;
-                    }
-                    due
-                }
-            };
-            if due.at_ms > age_max {
-                continue;
-            }
-            if let Some(rate) = limits.rate {
-                let now_us = u128::from(due.at_ms) * 1000;
-                // What was not used up before does not add up to a burst later.
-                next_slot_us = next_slot_us.max(now_us.saturating_sub(999))
-                    + 1_000_000 / u128::from(rate.max(1));
-            }
-            burst.requests += 1;
-            burst.requests_first_hour += u64::from(due.at_ms < 3_600_000);
-            burst.last_attempt_ms = due.at_ms;
-            burst.held_ms_max = burst.held_ms_max.max(due.at_ms - due.wanted_ms);
-            if due.at_ms / 1000 != second {
-                (second, in_second) = (due.at_ms / 1000, 0);
-            }
-            in_second += u64::from(due.attempt > 1);
-            burst.retries_per_second_max = burst.retries_per_second_max.max(in_second);
-            in_a_row = in_a_row.saturating_add(1);
-            if let Some(breaker) = limits.breaker
-                && in_a_row >= breaker.failures
-            {
-                let pause = match open {
-                    Some((_, pause)) => pause.times(2).min(breaker.pause_max),
-                    None => breaker.pause,
-                };
-                open = Some((due.at_ms.saturating_add(pause.get()), pause));
-            }
-            let entropy = entropy(u64::from(due.event), due.attempt);
-            let draw = policy.draw(due.attempt, due.previous, limits.retry_after);
-            let Some(draw) = draw else { continue };
-            let drawn = policy.schedule.draw(due.attempt, due.previous);
-            let at_ms = due.at_ms.saturating_add(draw.at(entropy).get());
-            if at_ms <= age_max {
-                queue.push(Reverse(Due {
-                    at_ms,
-                    wanted_ms: at_ms,
-                    attempt: due.attempt + 1,
-                    previous: drawn.map(|draw| draw.at(entropy)),
-                    ..due
-                }));
-            }
-        }
-        burst
+        while world.go_on().is_some() {}
+        world.burst
     }
+}
+
+impl World<'_> {
+    /// Does the next thing that the sender would do; `None` if there is none.
+    fn go_on(&mut self) -> Option<()> {
+        let Reverse((due, at)) = *self.due.peek()?;
+        self.now = self.now.max(due);
+        if let Err((until, _why)) = self.gate.room(&self.policy.gate, self.now) {
+            // A gate never says to ask again at once.
+            self.now = until.max(self.now.plus(Millis::new(1)));
+            return Some(());
+        }
+        self.due.pop();
+        let held = self.gate.held(due, self.now);
+        // A rejection cannot be: nobody else moves these deliveries.
+        let step = self.handle(at, Input::Admitted { held }, 0).ok()?;
+        self.deliveries[at] = step.onto(&self.deliveries[at]).ok()?.delivery;
+        if let Phase::InFlight { attempt, .. } = self.deliveries[at].phase {
+            self.count(attempt, self.now.since(due));
+            self.attempt(at, attempt)?;
+        }
+        Some(())
+    }
+
+    /// Makes an attempt, which fails at once; `None` if the endpoint is given up over it.
+    fn attempt(&mut self, at: usize, attempt: u32) -> Option<()> {
+        let rule = &self.policy.gate;
+        let Admission::Go(permit) = self.gate.admit(rule, self.now, self.policy.lease()) else {
+            return None;
+        };
+        if let Some(throttle) = self.judgement.throttle {
+            self.gate.throttle(rule, self.now, throttle);
+        }
+        let transition = self.gate.record(rule, self.now, permit, self.judgement.signal);
+        let finished = Input::Finished { attempt, outcome: self.outcome };
+        let step = self.handle(at, finished, entropy(at as u64, attempt)).ok()?;
+        self.deliveries[at] = step.onto(&self.deliveries[at]).ok()?.delivery;
+        if let Phase::Scheduled { due, .. } = self.deliveries[at].phase {
+            self.due.push(Reverse((due, at)));
+        }
+        if let Some(Transition::Disabled { .. }) = transition {
+            self.burst.given_up_ms = Some(self.now.since(EVENT).get());
+            return None;
+        }
+        Some(())
+    }
+
+    fn handle(&self, at: usize, input: Input, entropy: u64) -> Result<Step, Rejected> {
+        let ctx = Ctx { now: self.now, entropy, policy: self.policy };
+        self.deliveries[at].handle(ctx, input)
+    }
+
+    /// Takes down an attempt that begins now and was held back for so long.
+    fn count(&mut self, attempt: u32, held: Millis) {
+        let burst = &mut self.burst;
+        let now_ms = self.now.since(EVENT).get();
+        burst.requests += 1;
+        burst.requests_first_hour += u64::from(now_ms < HOUR.get());
+        burst.last_attempt_ms = now_ms;
+        burst.held_ms_max = burst.held_ms_max.max(held.get());
+        if now_ms / 1000 != self.second.0 {
+            self.second = (now_ms / 1000, 0);
+        }
+        self.second.1 += u64::from(attempt > 1);
+        burst.retries_per_second_max = burst.retries_per_second_max.max(self.second.1);
+        if !burst.limited {
+            return;
+        }
+        let first = || Limited { events: 0, first_ms: now_ms, mean_ms: 0, last_ms: 0, sum_ms: 0 };
+        let at = attempt as usize - 1;
+        if at == burst.attempts.len() {
+            burst.attempts.push(first());
+        }
+        // Attempt numbers are begun in order: none is reached before the one below it.
+        let Some(of) = burst.attempts.get_mut(at) else { return };
+        of.events += 1;
+        of.last_ms = now_ms;
+        of.sum_ms += u128::from(now_ms);
+        of.mean_ms = u64::try_from(of.sum_ms / u128::from(of.events)).unwrap_or(u64::MAX);
+    }
+}
+
+fn delivery(event: u32) -> Result<Delivery, IdError> {
+    let (event_id, endpoint_id) = (EventId::new(format!("msg_{event}"))?, EndpointId::new("ep")?);
+    let id = DeliveryId::of(&event_id, &endpoint_id);
+    Ok(Delivery::new(id, event_id, endpoint_id, EVENT))
 }
 
 #[cfg(test)]
 mod tests {
+    use hookproof_core::gate::{DisableRule, GateRule, RateRule};
+    use hookproof_core::life::{Life, WhileHeld};
     use hookproof_core::preset;
+    use hookproof_core::schedule::{Backoff, Jitter, Schedule};
 
+    use super::super::limits::{breaker, open};
     use super::*;
 
-    fn standard(events: u32, limits: Limits) -> Burst {
-        Burst::new(&Policy::default(), events, limits)
+    fn limits(gate: GateRule) -> Limits {
+        Limits { gate, retry_after: None }
+    }
+
+    fn standard(events: u32, gate: GateRule) -> Burst {
+        Burst::new(&Policy::default(), events, &limits(gate))
+    }
+
+    fn rated(attempts: u32) -> GateRule {
+        GateRule {
+            rate: Some(RateRule { attempts, per: Millis::from_secs(1), burst: 0 }),
+            ..open()
+        }
+    }
+
+    fn breaking(text: &str) -> GateRule {
+        GateRule { breaker: Some(breaker(text).unwrap()), ..open() }
     }
 
     #[test]
     fn without_jitter_all_events_come_back_in_the_same_second() {
-        let burst = standard(1_000, Limits::default());
+        let burst = standard(1_000, open());
         assert_eq!((burst.requests, burst.requests_first_hour), (10_000, 4_000));
         assert_eq!(burst.retries_per_second_max, 1_000);
-        assert_eq!(burst.last_attempt_ms, 272_105_000);
+        assert_eq!((burst.last_attempt_ms, burst.held_ms_max), (272_105_000, 0));
+        assert!(!burst.limited && burst.attempts.is_empty());
     }
 
     #[test]
     fn jitter_spreads_them() {
         let schedule = preset::full_jitter_hour().schedule;
-        let burst = Burst::new(&Policy { schedule, ..Policy::default() }, 1_000, Limits::default());
+        let policy = Policy { schedule, ..Policy::default() };
+        let burst = Burst::new(&policy, 1_000, &limits(open()));
         assert!((500..800).contains(&burst.retries_per_second_max), "{burst:?}");
     }
 
     #[test]
-    fn a_rate_is_never_exceeded_and_moves_the_last_attempt() {
-        let burst = standard(1_000, Limits { rate: Some(10), ..Limits::default() });
-        assert!(burst.retries_per_second_max <= 10, "{burst:?}");
-        assert!(burst.last_attempt_ms > 272_105_000 && burst.held_ms_max > 90_000, "{burst:?}");
+    fn a_rate_is_never_exceeded_and_moves_each_attempt() {
+        let burst = standard(1_000, rated(10));
+        assert_eq!(burst.retries_per_second_max, 10, "{burst:?}");
         assert_eq!(burst.requests, 10_000);
+        let first = burst.attempts[0];
+        // Ten at once and then ten a second: the last ten begin after 99 of them.
+        assert_eq!((first.events, first.first_ms, first.last_ms), (1_000, 0, 99_000));
+        assert_eq!(first.mean_ms, 49_500);
+        assert_eq!(burst.attempts[9].last_ms, burst.last_attempt_ms);
+        assert!(burst.last_attempt_ms > 272_105_000 && burst.held_ms_max >= 90_000, "{burst:?}");
     }
 
     #[test]
-    fn an_open_breaker_lets_one_probe_through_at_each_pause() {
-        let breaker = breaker("20:1m").unwrap();
-        let limits = Limits { breaker: Some(breaker), ..Limits::default() };
-        let burst = standard(1_000, limits);
+    fn an_open_breaker_lets_one_probe_through_at_the_end_of_each_pause() {
+        let burst = standard(1_000, breaking("20:1m"));
         // 20 until it opens, then one a minute.
         assert_eq!(burst.requests_first_hour, 20 + 59);
+        let burst = standard(1_000, breaking("20:1m:1h"));
+        // Probes 1, 3, 7, 15 and 31 minutes after.
+        assert_eq!(burst.requests_first_hour, 20 + 5);
+        // Whoever was due first goes first.
+        assert_eq!(burst.attempts[0].events, 1_000);
     }
 
     #[test]
-    fn a_breaker_is_read_from_two_or_three_parts() {
-        let read = |text| breaker(text).ok().map(|b| (b.failures, b.pause_max.to_string()));
-        assert_eq!(read("20:1m"), Some((20, "1m".to_owned())));
-        assert_eq!(read("20:1m:1h"), Some((20, "1h".to_owned())));
-        for wrong in ["", "20", "0:1m", "20:0s", "20:1h:1m", "20:1m:1h:1", "x:1m"] {
-            assert_eq!(read(wrong), None, "{wrong}");
-        }
+    fn an_age_limit_ends_what_a_breaker_holds_unless_the_age_stops_meanwhile() {
+        let backoff = Backoff::List { waits: vec![Millis::from_minutes(1); 3] };
+        let mut policy =
+            Policy { schedule: Schedule::new(backoff, Jitter::None), ..Policy::default() };
+        let requests = |policy: &Policy| {
+            let burst = Burst::new(policy, 100, &limits(breaking("20:10m")));
+            (burst.requests, burst.last_attempt_ms)
+        };
+        let ages = |while_held| Life { age_max: Some(Millis::from_minutes(30)), while_held };
+        policy.life = ages(WhileHeld::Runs);
+        // Probes at 10, 20 and 30 minutes; then all are too old.
+        assert_eq!(requests(&policy), (23, 30 * 60_000));
+        policy.life = ages(WhileHeld::Stops);
+        assert_eq!(requests(&policy).0, 400);
+    }
+
+    #[test]
+    fn an_endpoint_that_the_breaker_gives_up_gets_nothing_more() {
+        let mut gate = breaking("20:1m");
+        gate.breaker.as_mut().unwrap().disable =
+            Some(DisableRule { failures_in_a_row: 22, failing_for: Millis::ZERO });
+        let burst = standard(100, gate);
+        assert_eq!((burst.requests, burst.given_up_ms), (22, Some(120_000)));
+    }
+
+    #[test]
+    fn a_retry_after_holds_the_whole_endpoint_back_where_the_gate_minds_it() {
+        let gate = GateRule { throttle_max: Millis::from_minutes(5), ..open() };
+        let limits = |gate| Limits { gate, retry_after: Some(Millis::from_minutes(2)) };
+        let policy = Policy::default();
+        let minding = Burst::new(&policy, 100, &limits(gate));
+        assert_eq!(minding.attempts[0].last_ms, 99 * 120_000, "one at a time");
+        let other = Burst::new(&policy, 100, &limits(open()));
+        assert_eq!((other.limited, other.retries_per_second_max), (false, 100));
     }
 }

@@ -7,6 +7,7 @@ use hookproof_core::preset::{self, Preset};
 use hookproof_core::schedule::Jitter;
 use serde::Serialize;
 
+use super::burst::Limited;
 use super::facts::{Facts, Within};
 use super::timeline::{Entry, Spread, Timeline};
 use super::{Inspected, time_text};
@@ -31,6 +32,9 @@ pub(super) struct Document<'a> {
 struct Attempt {
     #[serde(flatten)]
     entry: Entry,
+    /// What the limits make of it, if there are any and an event comes to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_limits: Option<Limited>,
     #[serde(skip_serializing_if = "Option::is_none")]
     within_outage: Option<Within>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +59,7 @@ pub(super) fn timeline(inspected: &Inspected) -> Document<'_> {
     };
     let attempt = |entry: &Entry| Attempt {
         entry: *entry,
+        with_limits: limited(inspected, entry),
         within_outage: window.map(|window| window.holds(entry)),
         at: at(entry.since_event),
     };
@@ -70,12 +75,22 @@ pub(super) fn timeline(inspected: &Inspected) -> Document<'_> {
     }
 }
 
+fn limited(inspected: &Inspected, entry: &Entry) -> Option<Limited> {
+    let burst = inspected.facts.events.as_ref().filter(|burst| burst.limited)?;
+    burst.attempts.get(entry.attempt as usize - 1).copied()
+}
+
 /// One line an attempt, with a head; no field needs quotes.
 pub(super) fn csv(inspected: &Inspected, to: &mut impl Write) -> io::Result<()> {
     let names = ["lowest_ms", "mean_ms", "p50_ms", "p95_ms", "highest_ms"];
     let mut head = vec!["attempt".to_owned()];
     for group in ["wait", "since_event"] {
         head.extend(names.map(|name| format!("{group}_{name}")));
+    }
+    let has_limits = inspected.facts.events.as_ref().is_some_and(|burst| burst.limited);
+    if has_limits {
+        let names = ["events", "first_ms", "mean_ms", "last_ms"];
+        head.extend(names.map(|name| format!("with_limits_{name}")));
     }
     if inspected.window.is_some() {
         head.push("within_outage".to_owned());
@@ -90,6 +105,14 @@ pub(super) fn csv(inspected: &Inspected, to: &mut impl Write) -> io::Result<()> 
             [entry.wait, entry.since_event]
         {
             line.extend([lowest_ms, mean_ms, p50_ms, p95_ms, highest_ms].map(|ms| ms.to_string()));
+        }
+        if has_limits {
+            line.extend(match limited(inspected, entry) {
+                Some(Limited { events, first_ms, mean_ms, last_ms, .. }) => {
+                    [events, first_ms, mean_ms, last_ms].map(|n| n.to_string())
+                }
+                None => ["0", "", "", ""].map(str::to_owned),
+            });
         }
         if let Some(window) = inspected.window {
             let within = match window.holds(entry) {

@@ -4,7 +4,8 @@ use hookproof_core::policy::Policy;
 use hookproof_core::time::Millis;
 use serde::Serialize;
 
-use super::burst::{Burst, Limits};
+use super::burst::Burst;
+use super::limits::Limits;
 use super::timeline::{Count, Entry, Spread, Timeline};
 
 /// The facts that matter about a policy.
@@ -54,7 +55,11 @@ pub(super) struct Outage {
     pub(super) end_ms: u64,
     /// Attempts that fall into it.
     pub(super) attempts_within: Count,
-    /// The share of deliveries that have an attempt after it, in hundredths, rounded down.
+    /// Whether each delivery has an attempt after it, whatever is drawn.
+    pub(super) survived_for_sure: bool,
+    /// Whether a delivery can have one.
+    pub(super) survived_at_best: bool,
+    /// The share of deliveries that have one, in hundredths, rounded down.
     pub(super) survived_percent: u64,
     /// When the first attempt after it comes, for those that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,16 +89,15 @@ impl Window {
 }
 
 impl Facts {
+    /// The facts of a policy, and of `events` that fail at once, if any are asked about.
     pub(super) fn new(
         policy: &Policy,
         timeline: &Timeline,
         events: Option<u32>,
-        limits: Limits,
+        limits: &Limits,
         outage: Option<Window>,
     ) -> Self {
         let last = timeline.last;
-        let limited = limits.breaker.is_some() || limits.rate.is_some();
-        let events = events.or_else(|| limited.then_some(1));
         Self {
             attempts_made: timeline.attempts,
             last_attempt_since_event: last,
@@ -137,6 +141,8 @@ impl Outage {
                     .mean_thousandths(|at| at <= age_max && (start_ms..end_ms).contains(&at)),
                 highest: count(&|within| within != Within::No),
             },
+            survived_for_sure: timeline.last.lowest_ms >= end_ms,
+            survived_at_best: timeline.last.highest_ms >= end_ms,
             survived_percent: (firsts.len() * 100 / lives.len().max(1)) as u64,
             first_after,
         }
@@ -179,5 +185,10 @@ mod tests {
     fn jitter_leaves_to_chance_whether_an_outage_is_survived() {
         let seed_2 = outage("seed-2", Millis::from_minutes(17));
         assert!((40..60).contains(&seed_2.survived_percent), "{seed_2:?}");
+        assert!(seed_2.survived_at_best && !seed_2.survived_for_sure);
+        // 34m6s is the very longest that all waits together can be: rarer than one life in 4,096.
+        let hardly = outage("seed-2", Millis::from_minutes(34));
+        assert!(hardly.survived_at_best && hardly.first_after.is_none(), "{hardly:?}");
+        assert!(!outage("seed-2", Millis::from_minutes(35)).survived_at_best);
     }
 }

@@ -27,6 +27,15 @@ const MARKS: [(u64, &str); 10] = [
     (30 * 86_400_000, "30d"),
 ];
 
+/// The colours at night; by day, and where no style is read, those of the elements themselves.
+const DARK: &str = "@media (prefers-color-scheme: dark) {
+.paper { fill: #16181d; } .ink { fill: #e8e8e8; } .soft { fill: #a8adb5; }
+.mark { stroke: #3a3f47; } .outage { fill: #4a2326; }
+line.no { stroke: #6aa9f0; } line.maybe { stroke: #e3a04f; } line.yes { stroke: #ff8a80; }
+circle.no { fill: #6aa9f0; } circle.maybe { fill: #e3a04f; } circle.yes { fill: #ff8a80; }
+}
+";
+
 /// The timeline as an SVG document; time runs from left to right on a logarithmic scale.
 pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> String {
     let step = timeline.entries.len().div_ceil(ROWS_MAX).max(1);
@@ -47,9 +56,10 @@ pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> S
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
          width=\"{WIDTH}\" height=\"{height}\" role=\"img\" font-family=\"sans-serif\" \
-         font-size=\"12\">\n<title>{title}</title>\n\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
-         <text x=\"{LEFT}\" y=\"24\" font-size=\"16\" fill=\"#111111\">{title}</text>\n"
+         font-size=\"12\">\n<title>{title}</title>\n<style>\n{DARK}</style>\n\
+         <rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
+         <text class=\"ink title\" x=\"{LEFT}\" y=\"24\" font-size=\"16\" \
+         fill=\"#111111\">{title}</text>\n"
     );
     let mut line = |text: String| {
         svg.push_str(&text);
@@ -58,7 +68,7 @@ pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> S
     if let Some(Window { start_ms, end_ms }) = outage {
         let (from, to) = (x(start_ms), x(end_ms));
         line(format!(
-            "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{}\" fill=\"#fbdada\"/>",
+            "<rect class=\"outage\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{}\" fill=\"#fbdada\"/>",
             to - from,
             bottom - TOP
         ));
@@ -66,29 +76,31 @@ pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> S
     for (ms, name) in MARKS.iter().filter(|(ms, _)| *ms <= longest) {
         let at = x(*ms);
         line(format!(
-            "<line x1=\"{at:.1}\" y1=\"{TOP}\" x2=\"{at:.1}\" y2=\"{bottom}\" stroke=\"#dddddd\"/>"
+            "<line class=\"mark\" x1=\"{at:.1}\" y1=\"{TOP}\" x2=\"{at:.1}\" y2=\"{bottom}\" \
+             stroke=\"#dddddd\"/>"
         ));
         line(format!(
-            "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555555\">{name}</text>",
+            "<text class=\"soft\" x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\" \
+             fill=\"#555555\">{name}</text>",
             TOP - 8
         ));
     }
     for (y, entry) in (TOP..).step_by(18).zip(rows) {
         let spread = entry.since_event;
         let (from, to) = (x(spread.lowest_ms), x(spread.highest_ms));
-        let colour = match outage.map(|outage| outage.holds(entry)) {
-            Some(Within::Yes) => "#b42318",
-            Some(Within::Maybe) => "#b25e09",
-            Some(Within::No) | None => "#1f5fa8",
+        let (class, colour) = match outage.map(|outage| outage.holds(entry)) {
+            Some(Within::Yes) => ("yes", "#b42318"),
+            Some(Within::Maybe) => ("maybe", "#b25e09"),
+            Some(Within::No) | None => ("no", "#1f5fa8"),
         };
         let (middle, y_text) = (y + ROW / 2, y + 13);
         line(format!(
-            "<text x=\"{}\" y=\"{y_text}\" text-anchor=\"end\" fill=\"#111111\">{}</text>",
+            "<text class=\"ink\" x=\"{}\" y=\"{y_text}\" text-anchor=\"end\" fill=\"#111111\">{}</text>",
             LEFT - 10,
             entry.attempt
         ));
         line(format!(
-            "<line x1=\"{from:.1}\" y1=\"{middle}\" x2=\"{to:.1}\" y2=\"{middle}\" \
+            "<line class=\"{class}\" x1=\"{from:.1}\" y1=\"{middle}\" x2=\"{to:.1}\" y2=\"{middle}\" \
              stroke=\"{colour}\" stroke-width=\"6\" stroke-opacity=\"0.35\"/>"
         ));
         let what = format!(
@@ -99,16 +111,16 @@ pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> S
             about(spread.mean_ms)
         );
         line(format!(
-            "<circle cx=\"{:.1}\" cy=\"{middle}\" r=\"4\" fill=\"{colour}\"><title>{what}</title>\
-             </circle>",
+            "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{middle}\" r=\"4\" \
+             fill=\"{colour}\"><title>{what}</title></circle>",
             x(spread.mean_ms)
         ));
     }
     line(format!(
-        "<text x=\"{LEFT}\" y=\"{}\" fill=\"#555555\">time since the event (logarithmic); dot: mean, \
+        "<text class=\"soft\" x=\"{LEFT}\" y=\"{}\" fill=\"#555555\">time since the event (logarithmic); dot: mean, \
          bar: lowest to highest{}</text>",
         bottom + 24,
-        if outage.is_some() { "; shaded: the outage" } else { "" }
+        if outage.is_some() { "; shaded: the outage; red: within it, orange: perhaps" } else { "" }
     ));
     svg.push_str("</svg>\n");
     svg
@@ -119,9 +131,16 @@ pub(super) fn html(title: &str, picture: &str, text: &str) -> String {
     let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n");
     let _ = write!(
         page,
-        "<meta charset=\"utf-8\"/>\n<title>{title}</title>\n<style>\nbody {{ margin: 2rem auto; \
-         max-width: 60rem; font-family: sans-serif; }}\nsvg {{ max-width: 100%; height: auto; }}\n\
-         pre {{ overflow-x: auto; }}\n</style>\n</head>\n<body>\n<h1>{title}</h1>\n{picture}\
+        "<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <title>{title}</title>\n<style>\n:root {{ color-scheme: light dark; }}\n\
+         body {{ margin: 0 auto; padding: 1rem; max-width: 60rem; font-family: sans-serif; }}\n\
+         h1 {{ font-size: 1.5rem; overflow-wrap: anywhere; }}\n\
+         @media (prefers-color-scheme: dark) {{ body {{ background: #16181d; color: #e8e8e8; }} }}\n\
+         div {{ overflow-x: auto; }}\n\
+         svg {{ display: block; width: 100%; min-width: 40rem; height: auto; }}\n\
+         .title {{ display: none; }}\npre {{ overflow-x: auto; font-size: 0.85rem; }}\n\
+         </style>\n</head>\n<body>\n<h1>{title}</h1>\n<div>\n{picture}</div>\n\
          <pre>{text}</pre>\n</body>\n</html>\n",
         title = escaped(title),
         text = escaped(text),

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use hookproof_core::preset::Certainty;
 use jiff::Timestamp as Calendar;
 
-use super::burst::Burst;
+use super::burst::{Burst, Limited};
 use super::document::{self, Listed};
-use super::facts::{Facts, Outage, Window, Within};
+use super::facts::{Facts, Outage, Within};
+use super::lives::LIVES;
 use super::timeline::{Count, Entry, Spread};
 use super::{Inspected, about, span_text, time_text};
 use crate::output::number::{Counted, Grouped};
@@ -17,16 +18,19 @@ use crate::output::{Output, Paint};
 const WAIT: &str = "wait";
 const SINCE: &str = "since the event";
 const AT: &str = "at, in UTC";
+const LIMITED: &str = "with the limits";
 const WAITS: [&str; 5] = ["lowest", "mean", "p50", "p95", "highest"];
 const TIMES: [&str; 3] = ["lowest", "mean", "highest"];
 /// What is left out first where there is too little room.
-const DISPENSABLE: [(&str, &str); 6] = [
+const DISPENSABLE: [(&str, &str); 8] = [
     (SINCE, "lowest"),
-    (SINCE, "mean"),
     (SINCE, "highest"),
     (WAIT, "p50"),
-    (WAIT, "p95"),
     (WAIT, "mean"),
+    (SINCE, "mean"),
+    (WAIT, "p95"),
+    (AT, "earliest"),
+    (LIMITED, "first"),
 ];
 
 /// The table of attempts, and the facts below.
@@ -46,6 +50,9 @@ fn table(inspected: &Inspected) -> Table {
     } else {
         columns.extend([Column::right(WAIT), Column::right(SINCE)]);
     }
+    if limited(inspected).is_some() {
+        columns.extend(["events", "first", "last"].map(|n| Column::right(n).within(LIMITED)));
+    }
     if window.is_some() {
         columns.push(Column::left("outage"));
     }
@@ -58,7 +65,7 @@ fn table(inspected: &Inspected) -> Table {
     }
     let mut table = Table::new(columns);
     for entry in &timeline.entries {
-        table.row(row(entry, spreads, *window, *from));
+        table.row(row(entry, spreads, inspected));
     }
     for (group, name) in DISPENSABLE {
         table.drop_if_wide(group, name);
@@ -66,12 +73,12 @@ fn table(inspected: &Inspected) -> Table {
     table
 }
 
-fn row(
-    entry: &Entry,
-    spreads: bool,
-    window: Option<Window>,
-    from: Option<Calendar>,
-) -> Vec<String> {
+/// What the limits make of the attempts, if there are any.
+fn limited(inspected: &Inspected) -> Option<&[Limited]> {
+    inspected.facts.events.as_ref().filter(|burst| burst.limited).map(|burst| &burst.attempts[..])
+}
+
+fn row(entry: &Entry, spreads: bool, inspected: &Inspected) -> Vec<String> {
     let Entry { attempt, wait, since_event } = entry;
     let mut row = vec![attempt.to_string()];
     if spreads {
@@ -85,7 +92,13 @@ fn row(
     } else {
         row.extend([wait.highest_ms, since_event.highest_ms].map(span_text));
     }
-    if let Some(window) = window {
+    if let Some(attempts) = limited(inspected) {
+        row.extend(match attempts.get(entry.attempt as usize - 1) {
+            Some(of) => [Grouped(of.events).to_string(), about(of.first_ms), about(of.last_ms)],
+            None => ["none", "", ""].map(str::to_owned),
+        });
+    }
+    if let Some(window) = inspected.window {
         let within = match window.holds(entry) {
             Within::Yes => "in it",
             Within::Maybe => "maybe",
@@ -93,7 +106,7 @@ fn row(
         };
         row.push(within.to_owned());
     }
-    if let Some(start) = from {
+    if let Some(start) = inspected.from {
         let ends = [since_event.lowest_ms, since_event.highest_ms];
         let times = ends.map(|ms| time_text(start, ms));
         row.extend(times.into_iter().take(if spreads { 2 } else { 1 }));
@@ -136,7 +149,7 @@ fn facts(inspected: &Inspected) -> Table {
         "after recovery",
         format!("at most {} to the next attempt", span_text(found.longest_wait_after_recovery_ms)),
     );
-    if let Some(burst) = found.events {
+    if let Some(burst) = &found.events {
         facts.fact("at once", burst_text(burst));
     }
     if let Some(outage) = found.outage {
@@ -183,7 +196,7 @@ fn outlasts(facts: &Facts) -> String {
     )
 }
 
-fn burst_text(burst: Burst) -> String {
+fn burst_text(burst: &Burst) -> String {
     let mut text = format!(
         "{} that fail at once make {}, {} of them in the first hour, at most {} within one second \
          after the first moment; the last {} after the event",
@@ -197,6 +210,12 @@ fn burst_text(burst: Burst) -> String {
         text.push_str(&format!(
             "; an attempt is held back for {} at most",
             about(burst.held_ms_max)
+        ));
+    }
+    if let Some(given_up_ms) = burst.given_up_ms {
+        text.push_str(&format!(
+            "; the endpoint is given up {} after the event, and what waits there is kept",
+            about(given_up_ms)
         ));
     }
     text
@@ -213,14 +232,17 @@ fn outage_text(outage: Outage, from: Option<Calendar>) -> String {
         text.push_str("unless an earlier attempt delivers it, ");
     }
     match outage.first_after {
+        None if outage.survived_at_best => {
+            text.push_str(&format!("survived in fewer than 1 of {} cases", Grouped(LIVES)));
+        }
         None => text.push_str("not survived: no attempt comes after it"),
         Some(first) => {
             let Spread { lowest_ms, mean_ms, highest_ms, .. } = first;
-            if outage.survived_percent == 100 {
-                text.push_str("survived");
-            } else {
-                let share = outage.survived_percent;
-                text.push_str(&format!("survived in {share} of 100 cases"));
+            match outage.survived_percent {
+                _ if outage.survived_for_sure => text.push_str("survived"),
+                100 => text.push_str("survived in nearly all cases"),
+                0 => text.push_str("survived in fewer than 1 of 100 cases"),
+                share => text.push_str(&format!("survived in {share} of 100 cases")),
             }
             let late = span_text(mean_ms.saturating_sub(outage.end_ms));
             if lowest_ms == highest_ms {
@@ -272,7 +294,7 @@ pub(super) fn comparison(inspected: &[Inspected], output: &mut Output) -> io::Re
             span_text(facts.longest_wait_after_recovery_ms),
         ];
         if has_events {
-            let peak = facts.events.map(|burst| burst.retries_per_second_max);
+            let peak = facts.events.as_ref().map(|burst| burst.retries_per_second_max);
             row.push(peak.map_or(String::new(), |peak| format!("{}/s", Grouped(peak))));
         }
         if has_outage {

@@ -51,6 +51,11 @@ impl Source {
         })
     }
 
+    /// Whether it is the schedule of somebody else, who says nothing of a gate.
+    pub(super) fn is_preset(&self) -> bool {
+        self.certainty.is_some()
+    }
+
     /// A file if there is one of this name, else the preset.
     pub(super) fn named(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 
+use hookproof_sim::history::{History, epoch};
 use hookproof_sim::journal::Line;
 use hookproof_sim::scenario::Scenario;
-use hookproof_sim::wire::{History, epoch};
 use serde::Serialize;
 
 use crate::output::Output;
@@ -23,7 +23,7 @@ pub(crate) fn print(
     let paint = output.paint;
     let mut head = Table::of_facts();
     head.fact("seed", seed.to_string());
-    head.fact("scenario", scenario.name);
+    head.fact("scenario", scenario.name.clone());
     head.fact("faults on", faults(history).join(", "));
     head.write(output, paint)?;
     writeln!(output)?;
@@ -84,7 +84,7 @@ fn sums(history: &History) -> Table {
 #[derive(Serialize)]
 pub(crate) struct Document {
     seed: u64,
-    scenario: &'static str,
+    scenario: String,
     faults_on: Vec<&'static str>,
     verdict: &'static str,
     violation: Option<ViolationDocument>,
@@ -123,7 +123,7 @@ pub(crate) fn document(seed: u64, scenario: &Scenario, history: &History) -> Doc
     };
     Document {
         seed,
-        scenario: scenario.name,
+        scenario: scenario.name.clone(),
         faults_on: faults(history),
         verdict: if history.violation.is_none() { "holds" } else { "violated" },
         violation: history.violation.as_ref().map(|violation| ViolationDocument {

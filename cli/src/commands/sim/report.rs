@@ -182,7 +182,7 @@ fn problems(report: &Report, output: &mut Output) -> io::Result<()> {
 #[derive(Serialize)]
 pub(crate) struct Document {
     verdict: &'static str,
-    scenario: &'static str,
+    scenario: String,
     first_seed: u64,
     histories: u64,
     run_twice: u64,
@@ -231,7 +231,7 @@ pub(crate) fn document(plan: &Plan, report: &Report) -> Document {
             Verdict::Violated => "violated",
             Verdict::Invalid => "invalid",
         },
-        scenario: plan.scenario.name,
+        scenario: plan.scenario.name.clone(),
         first_seed: plan.seeds.start,
         histories: sum.histories,
         run_twice: report.run_twice,

@@ -19,6 +19,7 @@ use crate::zoo::ReceiverMutant;
 impl World<'_> {
     /// A request has been read.
     pub(super) fn judge(&mut self, process: Process, request: Request) {
+        let request = Request { is_valid: self.is_valid(process, &request), ..request };
         if self.passes(process, CrashPoint::RequestAccepted) {
             return;
         }
@@ -26,7 +27,8 @@ impl World<'_> {
             self.fact(&Fact::Broke { what: "the receiver: panic on a malformed signature header" });
             return;
         }
-        if self.is_receiver(ReceiverMutant::RecordsBeforeVerify) && request.made_by == Some(Fault::Forgery)
+        if self.is_receiver(ReceiverMutant::RecordsBeforeVerify)
+            && request.made_by == Some(Fault::Forgery)
         {
             self.inbox.burnt.insert((request.source, request.event));
         }
@@ -89,8 +91,7 @@ impl World<'_> {
 
     /// The answer leaves; what it says is judged by one who knows.
     fn respond(&mut self, process: Process, request: &Request, status: u16) {
-        let is_valid = self.is_valid(process, request);
-        let (source, event) = (request.source, request.event);
+        let Request { source, event, is_valid, .. } = *request;
         self.record.line(self.now, process.name(), || {
             format!("answers {status} to {event} from {source}")
         });

@@ -8,11 +8,11 @@ use hookproof_runtime::crash_point::CrashPoint;
 use super::Step;
 use crate::fact::Fact;
 use crate::fault::Fault;
+use crate::model::FOREVER;
 use crate::model::downstream::Heard;
 use crate::model::hosts::Process;
 use crate::model::inbox::Key;
 use crate::model::world::{self, World};
-use crate::model::FOREVER;
 use crate::scenario::Scenario;
 use crate::sometimes::Sometimes;
 use crate::zoo::ReceiverMutant;
@@ -57,9 +57,8 @@ impl World<'_> {
     fn first_due(&self, local: Timestamp) -> Option<Key> {
         let waiting = self.inbox.waiting().iter();
         let due = waiting.take_while(|(at, _)| *at <= local).map(|(_, key)| *key);
-        let is_pending = |key: &Key| {
-            matches!(self.inbox.entries[key].entry.phase, Phase::Pending { .. })
-        };
+        let is_pending =
+            |key: &Key| matches!(self.inbox.entries[key].entry.phase, Phase::Pending { .. });
         due.into_iter().find(is_pending)
     }
 
@@ -158,9 +157,9 @@ impl World<'_> {
     }
 
     fn is_held(&self, key: Key, claim: u32) -> bool {
-        self.inbox.entries.get(&key).is_some_and(|row| {
-            matches!(row.entry.phase, Phase::Claimed { attempt, .. } if attempt == claim)
-        })
+        self.inbox.entries.get(&key).is_some_and(
+            |row| matches!(row.entry.phase, Phase::Claimed { attempt, .. } if attempt == claim),
+        )
     }
 
     pub(super) fn apply_commits(&mut self, process: Process, key: Key, claim: u32) {

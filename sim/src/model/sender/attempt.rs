@@ -41,8 +41,8 @@ impl World<'_> {
             return None;
         };
         self.record.chose(fault);
-        let is_dropped =
-            self.wrong.harness == Some(HarnessMutant::FaultNeverFires) && fault == Fault::ResponseLost;
+        let is_dropped = self.wrong.harness == Some(HarnessMutant::FaultNeverFires)
+            && fault == Fault::ResponseLost;
         (!is_dropped).then_some(fault)
     }
 
@@ -64,10 +64,8 @@ impl World<'_> {
             return;
         }
         let resolved = match fault {
-            Some(Fault::DnsRebinding) => {
-                [Resolved::Denied, Resolved::Mixed, Resolved::Rebound]
-                    [self.number(who, "resolves to", 3)]
-            }
+            Some(Fault::DnsRebinding) => [Resolved::Denied, Resolved::Mixed, Resolved::Rebound]
+                [self.number(who, "resolves to", 3)],
             _ => Resolved::Allowed,
         };
         let is_blocked = match resolved {
@@ -202,6 +200,7 @@ impl World<'_> {
             timestamp,
             signatures,
             is_malformed: false,
+            is_valid: false,
             reply_to: Some(ReplyTo { process, life, attempt: id, fault }),
             made_by: None,
             held_since: None,
@@ -302,8 +301,12 @@ impl World<'_> {
     fn note_fault(&mut self, attempt: &Attempt, outcome: Outcome) {
         let Some(fault) = attempt.fault else { return };
         let did = match (fault, outcome) {
-            (Fault::ConnectRefused, Outcome::Failed { failure }) => failure == Failure::ConnectRefused,
-            (Fault::ConnectTimeout, Outcome::Failed { failure }) => failure == Failure::ConnectTimeout,
+            (Fault::ConnectRefused, Outcome::Failed { failure }) => {
+                failure == Failure::ConnectRefused
+            }
+            (Fault::ConnectTimeout, Outcome::Failed { failure }) => {
+                failure == Failure::ConnectTimeout
+            }
             (Fault::RequestLost | Fault::ResponseLost, Outcome::Failed { failure }) => {
                 attempt.is_sent && failure == Failure::Timeout
             }

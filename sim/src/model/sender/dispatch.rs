@@ -39,9 +39,13 @@ impl World<'_> {
         let local = self.local(process);
         self.settle_expired(process, local);
         let mut claims = Vec::new();
-        let mut wake: Option<Timestamp> = None;
+        let mut wake = self.end_what_is_too_old(process, local);
         let mut endpoints = self.due_endpoints(process, local);
-        endpoints.sort_by_key(|endpoint| self.under_way(process, *endpoint));
+        if self.is_sender(SenderMutant::FirstComeFirstServed) {
+            endpoints.sort_by_key(|endpoint| self.store.due(*endpoint).first().copied());
+        } else {
+            endpoints.sort_by_key(|endpoint| self.under_way(process, *endpoint));
+        }
         let mut to_share = endpoints.len();
         for endpoint in endpoints {
             let share = self.share(process, endpoint, claims.len(), to_share);
@@ -106,6 +110,48 @@ impl World<'_> {
         }
     }
 
+    /// Ends what became too old while it waited, whatever its gate says; tells when the next may.
+    fn end_what_is_too_old(&mut self, process: Process, local: Timestamp) -> Option<Timestamp> {
+        let age_max = self.understood.life.age_max?;
+        let policy = self.understood.clone();
+        let mut next: Option<Timestamp> = None;
+        for endpoint in self.store.endpoint_numbers() {
+            if !self.store.endpoint(endpoint).is_enabled || !self.owns(process, endpoint) {
+                continue;
+            }
+            let rows: Vec<usize> = self.store.due(endpoint).iter().map(|(_, row)| *row).collect();
+            for row in rows {
+                let stored = self.store.rows[row].state.clone();
+                let too_old_at = stored.created_at.plus(age_max).plus(Millis::new(1));
+                if local < too_old_at {
+                    next = next.into_iter().chain([too_old_at]).min();
+                    continue;
+                }
+                let held = self.held(process, endpoint, row, local);
+                let ctx = Ctx { now: local, entropy: 0, policy: &policy };
+                let step = stored.handle(ctx, Input::LifeExpired { held });
+                if let Ok(committed) = step.and_then(|step| step.onto(&stored)) {
+                    self.write(process, row, &committed, None, false);
+                }
+            }
+        }
+        next
+    }
+
+    /// For how long of the time since it was due the breaker held a delivery back.
+    fn held(
+        &mut self,
+        process: Process,
+        endpoint: EndpointNo,
+        row: usize,
+        local: Timestamp,
+    ) -> Millis {
+        let Phase::Scheduled { due, .. } = self.store.rows[row].state.phase else {
+            return Millis::ZERO;
+        };
+        self.with_gate(process, endpoint, |gate| gate.held(due, local))
+    }
+
     /// The endpoints of this process that take attempts and have something due.
     fn due_endpoints(&self, process: Process, local: Timestamp) -> Vec<EndpointNo> {
         self.store
@@ -125,7 +171,13 @@ impl World<'_> {
     }
 
     /// An equal part of the places that are left, and some are kept for endpoints that hold none.
-    fn share(&mut self, process: Process, endpoint: EndpointNo, wanted: usize, to_share: usize) -> usize {
+    fn share(
+        &mut self,
+        process: Process,
+        endpoint: EndpointNo,
+        wanted: usize,
+        to_share: usize,
+    ) -> usize {
         let places = usize::try_from(self.scenario.places).unwrap_or(usize::MAX);
         let taken = self.senders[process.number()].attempts.len() + wanted;
         let left = places.saturating_sub(taken);
@@ -200,7 +252,8 @@ impl World<'_> {
         let policy = self.understood.clone();
         let stored = self.store.rows[row].state.clone();
         let ctx = Ctx { now: local, entropy: 0, policy: &policy };
-        let step = stored.handle(ctx, Input::Admitted).ok()?;
+        let held = self.held(process, endpoint, row, local);
+        let step = stored.handle(ctx, Input::Admitted { held }).ok()?;
         let epoch = self.store.endpoint(endpoint).shard.epoch;
         if !matches!(step.next().phase, Phase::InFlight { .. }) {
             // It became too old while it waited: there is nothing to send.
@@ -224,12 +277,7 @@ impl World<'_> {
         }
     }
 
-    fn admitted(
-        &mut self,
-        endpoint: EndpointNo,
-        local: Timestamp,
-        expires: Timestamp,
-    ) {
+    fn admitted(&mut self, endpoint: EndpointNo, local: Timestamp, expires: Timestamp) {
         let epoch = self.store.endpoint(endpoint).shard.epoch;
         let rule = &self.policy.gate;
         self.record.fact(self.now, &Fact::Admitted { endpoint, local, expires, rule, epoch });
@@ -251,7 +299,8 @@ impl World<'_> {
             (Some(SenderMutant::TwoProbes), DeferReason::ProbeUnderWay, Some(row)) => {
                 let policy = self.understood.clone();
                 let ctx = Ctx { now: local, entropy: 0, policy: &policy };
-                if let Ok(step) = self.store.rows[row].state.handle(ctx, Input::Admitted) {
+                let admitted = Input::Admitted { held: Millis::ZERO };
+                if let Ok(step) = self.store.rows[row].state.handle(ctx, admitted) {
                     self.admitted(endpoint, local, local.plus(policy.lease()));
                     let epoch = self.store.endpoint(endpoint).shard.epoch;
                     claims.push(Claim { row, step, permit: None, epoch });
@@ -270,7 +319,7 @@ impl World<'_> {
         let policy = self.understood.clone();
         let ctx = Ctx { now: local, entropy: 0, policy: &policy };
         for input in [
-            Input::Admitted,
+            Input::Admitted { held: Millis::ZERO },
             Input::Finished {
                 attempt: self.store.rows[row].state.attempts + 1,
                 outcome: Outcome::Failed { failure: Failure::ConnectRefused },

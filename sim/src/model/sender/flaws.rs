@@ -98,8 +98,8 @@ impl World<'_> {
         let Route { event, endpoint } = self.store.rows[row].route;
         match self.wrong.sender {
             Some(SenderMutant::LastSuccessDisables) => {
-                let is_last = committed.delivery.scheduled_attempts
-                    == self.policy.schedule.attempts_max();
+                let is_last =
+                    committed.delivery.scheduled_attempts == self.policy.schedule.attempts_max();
                 if is_last && matches!(committed.delivery.phase, Phase::Delivered { .. }) {
                     self.disable(endpoint, false);
                 }
@@ -139,7 +139,6 @@ impl World<'_> {
             return;
         }
         let now = self.local(process);
-        self.claim_shards(process);
         for row in 0..self.store.rows.len() {
             let (route, stored) = (self.store.rows[row].route, self.store.rows[row].state.clone());
             if is_rearmed {

@@ -129,7 +129,8 @@ impl World<'_> {
         }
         let Finished { row, number, claimed, epoch, outcome, asked, .. } = &finished;
         let route = self.store.rows[*row].route;
-        let entropy = self.choices.bits(("delivery", route.event.0 * 64 + route.endpoint.0), "jitter");
+        let entropy =
+            self.choices.bits(("delivery", route.event.0 * 64 + route.endpoint.0), "jitter");
         let policy = self.understood.clone();
         let ctx = Ctx { now: self.local(process), entropy, policy: &policy };
         let Ok(step) = claimed.handle(ctx, Input::Finished { attempt: *number, outcome: *outcome })
@@ -224,7 +225,8 @@ impl World<'_> {
     pub(super) fn settle(&mut self, process: Process, row: usize, input: Input) {
         let policy = self.understood.clone();
         let route = self.store.rows[row].route;
-        let entropy = self.choices.bits(("delivery", route.event.0 * 64 + route.endpoint.0), "jitter");
+        let entropy =
+            self.choices.bits(("delivery", route.event.0 * 64 + route.endpoint.0), "jitter");
         let ctx = Ctx { now: self.local(process), entropy, policy: &policy };
         let stored = &self.store.rows[row].state;
         let Ok(committed) = stored.handle(ctx, input).and_then(|step| step.onto(stored)) else {
@@ -277,7 +279,8 @@ impl World<'_> {
         let policy = self.policy.clone();
         let ctx = Ctx { now: self.local(process), entropy: 0, policy: &policy };
         let stored = self.store.rows[row].state.clone();
-        if let Ok(committed) = stored.handle(ctx, Input::Cancel).and_then(|step| step.onto(&stored)) {
+        if let Ok(committed) = stored.handle(ctx, Input::Cancel).and_then(|step| step.onto(&stored))
+        {
             if let Phase::InFlight { attempt, .. } = stored.phase {
                 self.sometimes(Sometimes::CancelledInFlight);
                 // Whoever cancels it waits for it no longer.
@@ -293,7 +296,14 @@ impl World<'_> {
         self.record.line(self.now, "people", || format!("{verb} {route}"));
     }
 
+    /// More often than not one that is under way: what is over interests people less.
     fn any_row(&mut self) -> Option<usize> {
+        let endpoints = self.store.endpoint_numbers();
+        let open: Vec<usize> =
+            endpoints.flat_map(|endpoint| self.store.open_rows(endpoint)).collect();
+        if !open.is_empty() && self.choices.chance(("people", 0), "an open one", 700) {
+            return Some(open[self.number(("people", 0), "open delivery", open.len())]);
+        }
         let count = self.store.rows.len();
         (count > 0).then(|| self.number(("people", 0), "delivery", count))
     }
@@ -331,4 +341,3 @@ fn name(phase: Phase) -> &'static str {
         Phase::Cancelled { .. } => "cancelled",
     }
 }
-

@@ -1,0 +1,85 @@
+//! What stands between the events and their endpoint: the sender's own gate, as a policy or the
+//! command line sets it.
+
+use hookproof_core::gate::{BreakerRule, GateRule, RateRule};
+use hookproof_core::time::Millis;
+
+use super::source::Source;
+
+/// What limits the attempts of all events together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Limits {
+    pub(super) gate: GateRule,
+    /// What the receiver asks for with each answer.
+    pub(super) retry_after: Option<Millis>,
+}
+
+impl Limits {
+    /// The gate of a policy in a file. The schedules of others come without one; what the command
+    /// line gives takes the place of either.
+    pub(super) fn new(
+        source: &Source,
+        breaker: Option<&BreakerRule>,
+        rate: Option<u32>,
+        retry_after: Option<Millis>,
+    ) -> Self {
+        let mut gate = if source.is_preset() { open() } else { source.policy.gate.clone() };
+        if let Some(breaker) = breaker {
+            gate.breaker = Some(breaker.clone());
+        }
+        if let Some(attempts) = rate {
+            gate.rate = Some(RateRule { attempts, per: Millis::from_secs(1), burst: 0 });
+        }
+        Self { gate, retry_after }
+    }
+
+    /// Whether anything is ever held back.
+    pub(super) fn limit(&self) -> bool {
+        let throttles = self.retry_after.is_some() && self.gate.throttle_max > Millis::ZERO;
+        self.gate.breaker.is_some() || self.gate.rate.is_some() || throttles
+    }
+}
+
+/// A gate that holds nothing back.
+pub(super) fn open() -> GateRule {
+    GateRule {
+        concurrency_max: u32::MAX,
+        throttle_max: Millis::ZERO,
+        breaker: None,
+        rate: None,
+        drain: None,
+    }
+}
+
+/// Reads `FAILURES:PAUSE` or `FAILURES:PAUSE:LONGEST`: each pause is twice the one before, up to the
+/// longest; without one, pauses do not grow.
+pub(super) fn breaker(text: &str) -> Result<BreakerRule, String> {
+    let read = || {
+        let mut parts = text.split(':');
+        let failures_in_a_row = parts.next()?.parse().ok().filter(|failures| *failures > 0)?;
+        let pause = parts.next()?.parse().ok()?;
+        let pause_max = parts.next().map_or(Some(pause), |longest| longest.parse().ok())?;
+        let rule = BreakerRule { failures_in_a_row, pause, pause_max, ..BreakerRule::default() };
+        (parts.next().is_none() && rule.check().is_none()).then_some(rule)
+    };
+    read().ok_or_else(|| {
+        "write failures in a row, the first pause and perhaps the longest, as in 20:1m or 20:1m:1h"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_breaker_is_read_from_two_or_three_parts() {
+        let read =
+            |text| breaker(text).ok().map(|b| (b.failures_in_a_row, b.pause_max.to_string()));
+        assert_eq!(read("20:1m"), Some((20, "1m".to_owned())));
+        assert_eq!(read("20:1m:1h"), Some((20, "1h".to_owned())));
+        for wrong in ["", "20", "0:1m", "20:0s", "20:1h:1m", "20:1m:1h:1", "x:1m"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}
