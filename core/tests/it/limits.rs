@@ -82,11 +82,11 @@ fn after_a_recovery_the_backlog_leaves_at_the_rate_of_the_drain() {
         drain: Some(drain),
         ..rated(1_000, 1, 0)
     };
-    let mut gate = Gate::restored(Breaker::Open { until: at(100), pause: ms(50) });
+    let mut gate = Gate::restored(Breaker::Open { until: at(100), pause: ms(100) });
     // The probe, at its rate for as long as it lasts, then all at once.
     assert_eq!(starts(&mut gate, &rule, 0, 6), [100, 110, 120, 130, 130, 130]);
     // A restart in between does not forget it.
-    let mut gate = Gate::restored(Breaker::HalfOpen { probe: None, pause: ms(50) });
+    let mut gate = Gate::restored(Breaker::HalfOpen { probe: None, pause: ms(100) });
     assert_eq!(starts(&mut gate, &rule, 200, 1), [200]);
     let mut gate = Gate::restored(gate.stored());
     assert_eq!(starts(&mut gate, &rule, 205, 3), [210, 220, 230]);
