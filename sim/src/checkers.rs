@@ -160,7 +160,7 @@ impl Checkers {
             Box::new(identity::Identity::default()),
             Box::new(accounting::NoInvention::default()),
             Box::new(effects::ExactlyOnce::new(is_lax)),
-            Box::new(effects::DoneMeansDone::default()),
+            Box::new(effects::DoneMeansDone::new(is_lax)),
             Box::new(terminal::Terminal::default()),
             Box::new(identity::WriteAhead),
             Box::new(fencing::Fencing::default()),

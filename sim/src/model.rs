@@ -26,7 +26,7 @@ use crate::choices::Choices;
 use crate::fault::Faults;
 use crate::history::History;
 use crate::scenario::Scenario;
-use crate::zoo::Mutant;
+use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant};
 
 /// Later than anything.
 pub(crate) const FOREVER: Timestamp = Timestamp::from_millis(i64::MAX / 4);
@@ -59,5 +59,17 @@ pub fn run(
     mutant: Option<Mutant>,
     options: Options,
 ) -> History {
-    world::World::new(scenario, choices, mutant, options).run()
+    world::World::new(scenario, choices, world::Wrong::of(mutant), options).run()
+}
+
+/// Runs one history of a wrong receiver under a wrong harness, which may not see what is wrong.
+#[must_use]
+pub fn run_under(
+    scenario: &Scenario,
+    choices: &Choices,
+    receiver: ReceiverMutant,
+    harness: HarnessMutant,
+) -> History {
+    let wrong = world::Wrong { receiver: Some(receiver), harness: Some(harness), sender: None };
+    world::World::new(scenario, choices, wrong, Options::default()).run()
 }

@@ -5,6 +5,8 @@
 
 pub mod shipped;
 
+use std::fmt;
+
 use hookproof_core::classify::Classification;
 use hookproof_core::gate::{BreakerRule, GateRule};
 use hookproof_core::inbox::InboxRule;
@@ -207,37 +209,67 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// What is wrong, and with which field.
-    pub fn validate(&self) -> Result<(), String> {
+    /// [`ScenarioError`] with the field that is wrong.
+    pub fn validate(&self) -> Result<(), ScenarioError> {
+        let wrong = |field: &str, problem: String| {
+            Err(ScenarioError { field: field.to_owned(), problem })
+        };
         for (field, (lowest, highest)) in [("events", self.events), ("endpoints", self.endpoints)] {
-            if lowest == 0 || lowest > highest || highest > 10_000 {
-                return Err(format!("`{field}` is ({lowest}, {highest}); give 1 ≤ a ≤ b ≤ 10000"));
+            if lowest == 0 || lowest > highest || highest > POPULATION_MAX {
+                let most = POPULATION_MAX;
+                return wrong(
+                    field,
+                    format!("is [{lowest}, {highest}]; give two numbers from 1 to {most}, in order"),
+                );
             }
         }
         for (field, (lowest, highest)) in [("latency", self.latency), ("commit", self.commit)] {
             if lowest == Millis::ZERO || lowest > highest {
-                return Err(format!("`{field}` is ({lowest}, {highest}); give 1ms ≤ a ≤ b"));
+                let problem = format!("is [{lowest}, {highest}]; give two spans from 1ms, in order");
+                return wrong(field, problem);
             }
         }
         if self.policies.is_empty() {
-            return Err("`policies` is empty; give at least one".to_owned());
+            return wrong("policies", "is empty; give at least one".to_owned());
         }
-        for (index, policy) in self.policies.iter().enumerate() {
-            policy.validate().map_err(|error| format!("`policies[{index}]`: {error}"))?;
+        for policy in &self.policies {
+            if let Err(error) = policy.validate() {
+                return wrong("policies", format!("has one that cannot be: {error}"));
+            }
         }
         if self.broken_per_mille > 0 && self.breaks.is_empty() {
-            return Err("`breaks` is empty, and endpoints are to be broken".to_owned());
+            return wrong("breaks", "is empty, and endpoints are to be broken".to_owned());
         }
         for (field, value) in
             [("senders", self.senders), ("receivers", self.receivers), ("places", self.places)]
         {
             if value == 0 {
-                return Err(format!("`{field}` is 0; give at least 1"));
+                return wrong(field, "is 0; give at least 1".to_owned());
             }
         }
         Ok(())
     }
 }
+
+/// The most events and endpoints of one history.
+const POPULATION_MAX: u64 = 10_000;
+
+/// What is wrong with a scenario, and with which field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScenarioError {
+    /// The field.
+    pub field: String,
+    /// What is wrong with it, and what would be right.
+    pub problem: String,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.field, self.problem)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
 
 /// Half a second, doubling to 20 s, full jitter: whole schedules pass within minutes.
 #[must_use]

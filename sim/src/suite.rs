@@ -1,88 +1,191 @@
 //! Many histories, the zoo, and a verdict.
 //!
 //! Nothing is shared between seeds, so the same suite gives the same report whatever the number of
-//! threads and their order.
+//! threads and their order. A suite has parts: so many histories of one scenario in one world.
 
-use std::collections::BTreeMap;
+pub mod document;
+mod gates;
+mod run;
+mod sum;
+
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use hookproof_core::time::Millis;
-use hookproof_runtime::crash_point::CrashPoint;
+use hookproof_core::named_enum;
 
-use crate::checkers::{Invariant, Violation};
+use crate::checkers::Violation;
 use crate::choices::Choices;
-use crate::fault::Fault;
-use crate::history::{History, Totals};
-use crate::journal::Counts;
-use crate::scenario::Scenario;
-use crate::wire;
-use crate::zoo::{Killer, Mutant};
+use crate::history::History;
+use crate::scenario::{Scenario, shipped};
+use crate::zoo::Mutant;
+use crate::{model, wire};
 
-/// What must hold of a suite for its verdict to mean anything.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Gate {
-    /// Each fault that was decided often enough was seen to have an effect.
-    FaultFired,
-    /// Each checker looked at something.
-    CheckerLooked,
-    /// Each fault fired and a host crashed at each crash point.
-    Coverage,
-    /// A history that is run twice is the same history.
-    Deterministic,
-    /// Each mutant was killed by what must kill it.
-    ZooKilled,
+pub use gates::{Gate, GateFailure};
+pub use run::{Progress, run};
+pub use sum::Sum;
+
+named_enum! {
+    /// Where a history happens.
+    pub enum World {
+        /// The machines over modelled stores and a modelled network.
+        Model = "model",
+        /// The real sender and receiver on a simulated network.
+        Wire = "wire",
+    }
 }
 
-impl Gate {
-    /// What it demands, in a few words.
+impl World {
+    /// Runs one history in this world.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub fn run(self, scenario: &Scenario, choices: &Choices, mutant: Option<Mutant>) -> History {
         match self {
-            Self::FaultFired => "each fault has an effect",
-            Self::CheckerLooked => "each checker sees something",
-            Self::Coverage => "each fault and crash point is reached",
-            Self::Deterministic => "each history can be replayed",
-            Self::ZooKilled => "each mutant is killed",
+            Self::Model => model::run(scenario, choices, mutant, model::Options::default()),
+            Self::Wire => wire::run(scenario, choices, mutant),
         }
     }
+
+    /// The same history with its trace, line by line.
+    #[must_use]
+    pub fn trace(self, scenario: &Scenario, choices: &Choices, mutant: Option<Mutant>) -> History {
+        match self {
+            Self::Model => {
+                let options = model::Options { is_traced: true, ..model::Options::default() };
+                model::run(scenario, choices, mutant, options)
+            }
+            Self::Wire => wire::run(scenario, choices, mutant),
+        }
+    }
+}
+
+/// So many histories of one scenario in one world, one per seed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Where.
+    pub world: World,
+    /// What kind of history.
+    pub scenario: Scenario,
+    /// Which.
+    pub seeds: Range<u64>,
+    /// Each of so many seeds from the first is run once without a crash, and then once with a crash
+    /// at each of the crash points that it passed; model world only.
+    pub sweeps: u64,
 }
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The kind of history.
-    pub scenario: Scenario,
-    /// One history per seed.
-    pub seeds: Range<u64>,
+    /// The histories of the real code.
+    pub parts: Vec<Part>,
     /// One history in so many is run twice and compared; 0 for none.
     pub twice_every: u64,
-    /// The mutants to kill.
-    pub mutants: Vec<Mutant>,
+    /// Whether the two are run on threads of their own.
+    pub on_fresh_threads: bool,
+    /// The mutants to kill, and where.
+    pub mutants: Vec<(Mutant, World)>,
     /// How many seeds a mutant may survive, and how many histories a wrong harness is judged by.
     pub mutant_seeds: u64,
-    /// Whether every fault and crash point must be reached: too much to ask of a few histories.
+    /// Whether everything must be reached: too much to ask of a few histories.
     pub demands_coverage: bool,
+    /// Of so many shards this is the one of that number, from 0: it runs every so manieth seed.
+    pub shard: (u64, u64),
+    /// Whether the first failure ends it.
+    pub until_failure: bool,
     /// How many threads.
     pub jobs: usize,
 }
 
+/// How many histories of each scenario the default suite has in the model world.
+const MODEL_SEEDS: u64 = 1000;
+/// How many histories the default suite has in the wire world.
+const WIRE_SEEDS: u64 = 200;
+/// How many histories of the default suite are swept for crashes.
+const SWEEPS: u64 = 20;
+/// How many seeds a mutant may survive.
+const MUTANT_SEEDS: u64 = 60;
+/// One history in so many is run twice.
+const TWICE_EVERY: u64 = 10;
+
+impl Plan {
+    /// The default suite: every shipped scenario in the model world, everything at once in the wire
+    /// world, and the zoo in both.
+    #[must_use]
+    pub fn whole(jobs: usize) -> Self {
+        let model = shipped::all().into_iter().map(|scenario| Part {
+            sweeps: if scenario.name == SWEPT { SWEEPS } else { 0 },
+            world: World::Model,
+            scenario,
+            seeds: 0..MODEL_SEEDS,
+        });
+        let wire = Part {
+            world: World::Wire,
+            scenario: Scenario::mixed().on_wire(),
+            seeds: 0..WIRE_SEEDS,
+            sweeps: 0,
+        };
+        Self {
+            parts: model.chain([wire]).collect(),
+            demands_coverage: true,
+            mutants: zoo(),
+            ..Self::of(Vec::new(), jobs)
+        }
+    }
+
+    /// How many pieces of work it has, by which progress is told.
+    #[must_use]
+    pub fn pieces(&self) -> usize {
+        run::pieces(self).len()
+    }
+
+    /// These histories, without the zoo.
+    #[must_use]
+    pub fn of(parts: Vec<Part>, jobs: usize) -> Self {
+        Self {
+            parts,
+            twice_every: TWICE_EVERY,
+            on_fresh_threads: false,
+            mutants: Vec::new(),
+            mutant_seeds: MUTANT_SEEDS,
+            demands_coverage: false,
+            shard: (0, 1),
+            until_failure: false,
+            jobs,
+        }
+    }
+}
+
+/// The scenario that is swept: without faults of its own, so that the one crash is all that happens.
+const SWEPT: &str = "steady";
+
+/// Every mutant in every world that has it.
+#[must_use]
+pub fn zoo() -> Vec<(Mutant, World)> {
+    let model = Mutant::all().into_iter().map(|mutant| (mutant, World::Model));
+    let wire = Mutant::on_wire().into_iter().map(|mutant| (mutant, World::Wire));
+    model.chain(wire).collect()
+}
+
 /// A history in which an invariant does not hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
+    /// Where.
+    pub world: World,
+    /// The name of the scenario.
+    pub scenario: String,
     /// Its seed.
     pub seed: u64,
+    /// The number of the crash point at which the one crash of a sweep was.
+    pub crash_at: Option<u64>,
     /// What does not hold.
     pub violation: Violation,
 }
 
 /// What became of a mutant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MutantReport {
     /// Which.
     pub mutant: Mutant,
+    /// Where.
+    pub world: World,
     /// By what it was killed, in words; `None` if it survived.
     pub killed_by: Option<String>,
     /// Whether that is what must kill it.
@@ -91,45 +194,36 @@ pub struct MutantReport {
     pub seeds: u64,
 }
 
-/// A gate that is not passed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GateFailure {
-    /// Which.
-    pub gate: Gate,
-    /// What is missing.
-    pub what: String,
-}
-
-/// The sum of many histories.
-#[derive(Clone, Debug, Default)]
-pub struct Sum {
-    /// How many.
-    pub histories: u64,
-    /// How much simulated time.
-    pub simulated: Millis,
-    /// How often what happened.
-    pub counts: Counts,
-    /// How much each checker looked at.
-    pub looks: BTreeMap<Invariant, u64>,
-    /// What came of them.
-    pub totals: Totals,
+/// What one part found.
+#[derive(Clone, Debug)]
+pub struct PartReport {
+    /// Where.
+    pub world: World,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The sum of its histories.
+    pub sum: Sum,
 }
 
 /// What a suite found.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The sum of the histories of the real code.
-    pub sum: Sum,
+    /// The sums of the histories of the real code, part by part.
+    pub parts: Vec<PartReport>,
     /// How many of them were run twice.
     pub run_twice: u64,
     /// Those in which an invariant does not hold.
     pub failures: Vec<Failure>,
     /// The mutants.
     pub mutants: Vec<MutantReport>,
+    /// Histories that were not the same the second time.
+    pub differences: Vec<String>,
     /// The gates that are not passed.
     pub gates: Vec<GateFailure>,
     /// Whether the suite had to reach everything and to find every known-bad variant.
     pub is_whole: bool,
+    /// Whether it ran out of time before all its histories were run.
+    pub is_cut_short: bool,
 }
 
 /// The verdict on a suite.
@@ -166,228 +260,38 @@ impl fmt::Display for Verdict {
 }
 
 impl Report {
+    /// The sum over all parts.
+    #[must_use]
+    pub fn sum(&self) -> Sum {
+        self.sum_of(|_| true)
+    }
+
+    /// The sum over the parts in one world.
+    #[must_use]
+    pub fn sum_in(&self, world: World) -> Sum {
+        self.sum_of(|part| part.world == world)
+    }
+
+    fn sum_of(&self, which: impl Fn(&PartReport) -> bool) -> Sum {
+        let mut sum = Sum::default();
+        for part in self.parts.iter().filter(|part| which(part)) {
+            sum.merge(&part.sum);
+        }
+        sum
+    }
+
     /// The verdict.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
+        let histories = self.sum().histories;
         if !self.failures.is_empty() {
             Verdict::Violated
         } else if !self.gates.is_empty() {
             Verdict::Invalid
-        } else if self.is_whole {
-            Verdict::Proved { histories: self.sum.histories }
+        } else if self.is_whole && !self.is_cut_short {
+            Verdict::Proved { histories }
         } else {
-            Verdict::Held { histories: self.sum.histories }
+            Verdict::Held { histories }
         }
     }
 }
-
-impl Sum {
-    fn add(&mut self, history: &History) {
-        self.merge(&Self {
-            histories: 1,
-            simulated: history.simulated,
-            counts: history.counts.clone(),
-            looks: history.looks.clone(),
-            totals: history.totals,
-        });
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.histories += other.histories;
-        self.simulated = self.simulated.plus(other.simulated);
-        add_counts(&mut self.counts.chosen, &other.counts.chosen);
-        add_counts(&mut self.counts.fired, &other.counts.fired);
-        add_counts(&mut self.counts.passed, &other.counts.passed);
-        add_counts(&mut self.counts.crashed_at, &other.counts.crashed_at);
-        add_counts(&mut self.looks, &other.looks);
-        add_counts(&mut self.counts.sometimes, &other.counts.sometimes);
-        self.totals.add(&other.totals);
-    }
-}
-
-fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
-    for (key, count) in counts {
-        *sum.entry(*key).or_insert(0) += count;
-    }
-}
-
-/// One piece of work; pieces are independent of each other.
-enum Piece {
-    History { seed: u64, is_twice: bool },
-    Mutant(Mutant),
-}
-
-/// What a piece of work leaves: no trace, or millions of histories would not fit into memory.
-enum Found {
-    History { seed: u64, sum: Box<Sum>, violation: Option<Violation>, differs: Option<String> },
-    Mutant(MutantReport),
-}
-
-/// Runs a suite. `progress` is called after each piece of work with how many are done and how many
-/// there are, from any thread.
-#[must_use]
-pub fn run(plan: &Plan, progress: &(dyn Fn(usize, usize) + Sync)) -> Report {
-    let pieces = pieces(plan);
-    let next = AtomicUsize::new(0);
-    let done = AtomicUsize::new(0);
-    let found: Mutex<Vec<Option<Found>>> = Mutex::new(pieces.iter().map(|_| None).collect());
-    let work = || {
-        while let Some((index, piece)) = take(&pieces, &next) {
-            let result = piece.run(plan);
-            found.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, pieces.len());
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..plan.jobs.max(1) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    report(plan, found.into_iter().flatten())
-}
-
-fn take<'a>(pieces: &'a [Piece], next: &AtomicUsize) -> Option<(usize, &'a Piece)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    pieces.get(index).map(|piece| (index, piece))
-}
-
-/// Mutants first: they take longest, and would otherwise keep one thread alone at the end.
-fn pieces(plan: &Plan) -> Vec<Piece> {
-    let mutants = plan.mutants.iter().map(|mutant| Piece::Mutant(*mutant));
-    let histories = plan.seeds.clone().map(|seed| Piece::History {
-        seed,
-        is_twice: plan.twice_every > 0 && seed % plan.twice_every == 0,
-    });
-    mutants.chain(histories).collect()
-}
-
-impl Piece {
-    fn run(&self, plan: &Plan) -> Found {
-        match *self {
-            Self::History { seed, is_twice } => {
-                let history = wire::run(&plan.scenario, &Choices::seeded(seed), None);
-                let differs = is_twice
-                    .then(|| wire::run(&plan.scenario, &Choices::seeded(seed), None))
-                    .filter(|again| again.hash != history.hash)
-                    .map(|again| first_difference(&history, &again));
-                let mut sum = Box::<Sum>::default();
-                sum.add(&history);
-                Found::History { seed, sum, violation: history.violation, differs }
-            }
-            Self::Mutant(mutant) => Found::Mutant(judge(plan, mutant)),
-        }
-    }
-}
-
-fn first_difference(one: &History, other: &History) -> String {
-    let index = one.lines.iter().zip(&other.lines).take_while(|(a, b)| a == b).count();
-    format!(
-        "line {} of the trace: {:?} or {:?}",
-        index + 1,
-        one.lines.get(index).map(|line| &line.text),
-        other.lines.get(index).map(|line| &line.text),
-    )
-}
-
-/// Runs a mutant until it is killed or has survived all its seeds.
-fn judge(plan: &Plan, mutant: Mutant) -> MutantReport {
-    let mut sum = Sum::default();
-    for seed in 0..plan.mutant_seeds {
-        let history = wire::run(&plan.scenario, &Choices::seeded(seed), Some(mutant));
-        sum.add(&history);
-        if let Some(violation) = history.violation {
-            let is_expected = match mutant.killer() {
-                Killer::Invariants(expected) => expected.contains(&violation.invariant),
-                Killer::Gate(_) => false,
-            };
-            let killed_by = Some(violation.invariant.to_string());
-            return MutantReport { mutant, killed_by, is_expected, seeds: seed + 1 };
-        }
-    }
-    let failed = gates(&sum, &plan.scenario, false);
-    let killed_by = failed
-        .iter()
-        .map(|failure| failure.gate)
-        .find(|gate| matches!(mutant.killer(), Killer::Gate(expected) if expected == *gate));
-    MutantReport {
-        mutant,
-        killed_by: killed_by.map(|gate| format!("gate: {}", gate.as_str())),
-        is_expected: killed_by.is_some(),
-        seeds: plan.mutant_seeds,
-    }
-}
-
-fn report(plan: &Plan, found: impl Iterator<Item = Found>) -> Report {
-    let has_zoo = Mutant::on_wire().iter().all(|mutant| plan.mutants.contains(mutant));
-    let mut report = Report { is_whole: plan.demands_coverage && has_zoo, ..Report::default() };
-    for found in found {
-        match found {
-            Found::Mutant(mutant) => report.mutants.push(mutant),
-            Found::History { seed, sum, violation, differs } => {
-                report.sum.merge(&sum);
-                report.run_twice +=
-                    u64::from(plan.twice_every > 0 && seed.is_multiple_of(plan.twice_every));
-                if let Some(violation) = violation {
-                    report.failures.push(Failure { seed, violation });
-                }
-                if let Some(difference) = differs {
-                    let what = format!("seed {seed} differs in {difference}");
-                    report.gates.push(GateFailure { gate: Gate::Deterministic, what });
-                }
-            }
-        }
-    }
-    report.gates.extend(gates(&report.sum, &plan.scenario, plan.demands_coverage));
-    for mutant in report.mutants.iter().filter(|mutant| !mutant.is_expected) {
-        let what = match &mutant.killed_by {
-            None => format!("{} survived {} seeds", mutant.mutant, mutant.seeds),
-            Some(other) => format!("{} was killed by {other}", mutant.mutant),
-        };
-        report.gates.push(GateFailure { gate: Gate::ZooKilled, what });
-    }
-    report
-}
-
-/// How often a fault must have been decided before it must also have had an effect.
-const CHOSEN_ENOUGH: u64 = 10;
-
-fn gates(sum: &Sum, scenario: &Scenario, demands_coverage: bool) -> Vec<GateFailure> {
-    let mut failures = Vec::new();
-    let mut fail = |gate, what: String| failures.push(GateFailure { gate, what });
-    for fault in &scenario.faults {
-        let count = |counts: &BTreeMap<Fault, u64>| counts.get(fault).copied().unwrap_or(0);
-        let (chosen, fired) = (count(&sum.counts.chosen), count(&sum.counts.fired));
-        if fired == 0 && chosen >= CHOSEN_ENOUGH {
-            fail(Gate::FaultFired, format!("{fault} was decided {chosen} times, to no effect"));
-        } else if fired == 0 && demands_coverage {
-            fail(Gate::Coverage, format!("{fault} never happened"));
-        }
-    }
-    for invariant in CHECKED {
-        if sum.looks.get(invariant).copied().unwrap_or(0) == 0 {
-            fail(Gate::CheckerLooked, format!("the checker of {invariant} saw nothing"));
-        }
-    }
-    if demands_coverage {
-        for point in CrashPoint::ALL {
-            if sum.counts.crashed_at.get(point).copied().unwrap_or(0) == 0 {
-                fail(Gate::Coverage, format!("no host crashed at {point}"));
-            }
-        }
-    }
-    failures
-}
-
-/// The invariants whose checkers count what they look at.
-const CHECKED: &[Invariant] = &[
-    Invariant::NoLoss,
-    Invariant::NoInvention,
-    Invariant::ExactlyOnce,
-    Invariant::DoneMeansDone,
-    Invariant::Terminal,
-    Invariant::WriteAhead,
-    Invariant::Identity,
-    Invariant::Durable,
-];

@@ -40,11 +40,28 @@ impl Checker for ExactlyOnce {
 }
 
 /// I4, an equality: it is judged once everything has drained.
-#[derive(Default)]
 pub(super) struct DoneMeansDone {
     effects: Effects,
+    is_lax: bool,
     delivered: BTreeMap<(EndpointNo, EventNo), bool>,
     worked_off: BTreeMap<(EndpointNo, EventNo), bool>,
+}
+
+impl DoneMeansDone {
+    pub(super) fn new(is_lax: bool) -> Self {
+        let (delivered, worked_off) = (BTreeMap::new(), BTreeMap::new());
+        Self { effects: Effects::new(), is_lax, delivered, worked_off }
+    }
+
+    /// Whether there are as many effects as there should be.
+    fn is_right(&self, key: &(EndpointNo, EventNo), wanted: u32) -> bool {
+        let times = self.times(key);
+        times == wanted || (self.is_lax && times > wanted)
+    }
+
+    fn times(&self, key: &(EndpointNo, EventNo)) -> u32 {
+        self.effects.get(key).copied().unwrap_or(0)
+    }
 }
 
 impl Checker for DoneMeansDone {
@@ -75,12 +92,11 @@ impl Checker for DoneMeansDone {
             return NOTHING;
         }
         let mut looked = 0;
-        let times = |key| self.effects.get(key).copied().unwrap_or(0);
         for (key, is_applied) in &self.worked_off {
             let (source, event) = key;
-            if times(key) != u32::from(*is_applied) {
+            if !self.is_right(key, u32::from(*is_applied)) {
                 let is = if *is_applied { "applied" } else { "given up or superseded" };
-                let times = times(key);
+                let times = self.times(key);
                 return Err(format!(
                     "{event} is {is} at {source}, and had its effect {times} times"
                 ));
@@ -89,8 +105,8 @@ impl Checker for DoneMeansDone {
         }
         for (key, _) in self.delivered.iter().filter(|(_, is_delivered)| **is_delivered) {
             let (source, event) = key;
-            if times(key) != 1 && self.worked_off.get(key) != Some(&false) {
-                let times = times(key);
+            if !self.is_right(key, 1) && self.worked_off.get(key) != Some(&false) {
+                let times = self.times(key);
                 return Err(format!(
                     "{event} is delivered to {source}, and had its effect {times} times"
                 ));

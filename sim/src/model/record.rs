@@ -7,7 +7,6 @@ use hookproof_core::time::Timestamp;
 use hookproof_runtime::crash_point::CrashPoint;
 
 use crate::checkers::{Bounds, Checkers, Violation};
-use crate::choices::Choices;
 use crate::fact::{End, Fact};
 use crate::fault::Fault;
 use crate::history::Totals;
@@ -17,7 +16,6 @@ use crate::zoo::HarnessMutant;
 
 /// The record of one history.
 pub(super) struct Record {
-    pub(super) choices: Choices,
     pub(super) checkers: Checkers,
     pub(super) violation: Option<Violation>,
     pub(super) counts: Counts,
@@ -28,13 +26,11 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(
-        choices: Choices,
         bounds: Bounds,
         harness: Option<HarnessMutant>,
         traced: bool,
     ) -> Self {
         Self {
-            choices,
             checkers: Checkers::new(bounds, harness),
             violation: None,
             counts: Counts::default(),

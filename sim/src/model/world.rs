@@ -1,6 +1,7 @@
 //! The model world: what there is, and how one thing follows another.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
@@ -80,7 +81,7 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    fn of(mutant: Option<Mutant>) -> Self {
+    pub(super) fn of(mutant: Option<Mutant>) -> Self {
         match mutant {
             None => Self::default(),
             Some(Mutant::Sender(mutant)) => Self { sender: Some(mutant), ..Self::default() },
@@ -89,6 +90,9 @@ impl Wrong {
         }
     }
 }
+
+/// How many histories this process has run, which only a broken harness asks.
+static RUNS: AtomicU64 = AtomicU64::new(0);
 
 /// One history while it happens.
 pub(super) struct World<'a> {
@@ -128,16 +132,19 @@ impl<'a> World<'a> {
     pub(super) fn new(
         scenario: &'a Scenario,
         choices: &Choices,
-        mutant: Option<Mutant>,
+        wrong: Wrong,
         options: Options,
     ) -> Self {
-        let wrong = Wrong::of(mutant);
+        let forgotten = Choices::seeded(RUNS.fetch_add(1, Ordering::Relaxed));
+        // A broken harness: the choices that it was given are not those that it makes.
+        let forgets = wrong.harness == Some(HarnessMutant::ForgetsDraws);
+        let choices = if forgets { &forgotten } else { choices };
         let faults = match &options.faults {
             Some(faults) => faults.clone(),
             None => Faults::swarm(choices, &scenario.faults),
         };
         let record =
-            Record::new(choices.clone(), scenario.bounds(), wrong.harness, options.is_traced);
+            Record::new(scenario.bounds(), wrong.harness, options.is_traced);
         let policy = Arc::new(scenario.policy(choices));
         let mut world = Self {
             scenario,
@@ -182,6 +189,7 @@ impl<'a> World<'a> {
                 break;
             }
             self.now = at;
+            self.choices.fold(at.as_millis().unsigned_abs());
             match event {
                 Event::Happens(happening) => self.happen(happening),
                 Event::Step(process, life, step) => self.step(process, life, step),

@@ -277,7 +277,7 @@ mutants! {
             "replay-and-recover" model
             "The resend fails, and the automatic retries are gone."
             "";
-        ResendClearsLease = "S30" "a resend in flight clears the lease" By(&[Fencing]),
+        ResendClearsLease = "S30" "a resend in flight clears the lease" By(&[Fencing, Terminal]),
             "replay-and-recover" model
             "Two attempts of one delivery are under way."
             "";

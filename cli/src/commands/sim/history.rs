@@ -13,7 +13,7 @@ use crate::output::number::Grouped;
 use crate::output::table::{Column, Table};
 
 /// Prints what happened; its last line is the verdict.
-pub(crate) fn print(
+pub(super) fn print(
     seed: u64,
     scenario: &Scenario,
     history: &History,
@@ -82,7 +82,7 @@ fn sums(history: &History) -> Table {
 
 /// A history as programs read it.
 #[derive(Serialize)]
-pub(crate) struct Document {
+pub(super) struct Document {
     seed: u64,
     scenario: String,
     faults_on: Vec<&'static str>,
@@ -114,7 +114,7 @@ struct LineDocument {
     what: String,
 }
 
-pub(crate) fn document(seed: u64, scenario: &Scenario, history: &History) -> Document {
+pub(super) fn document(seed: u64, scenario: &Scenario, history: &History) -> Document {
     let totals = history.totals;
     let line = |line: &Line| LineDocument {
         ms: line.at.since(epoch()).get(),

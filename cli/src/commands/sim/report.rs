@@ -1,4 +1,4 @@
-//! What a suite found, for people and for programs.
+//! What a suite found, for people: in short, or in full.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -6,8 +6,9 @@ use std::io::{self, Write as _};
 use hookproof_core::time::Millis;
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_sim::checkers::Invariant;
-use hookproof_sim::suite::{Plan, Report, Verdict};
-use serde::Serialize;
+use hookproof_sim::fault::Fault;
+use hookproof_sim::sometimes::Sometimes;
+use hookproof_sim::suite::{Failure, MutantReport, Report, Sum, Verdict, World};
 
 use crate::output::Output;
 use crate::output::number::{Counted, Grouped};
@@ -17,17 +18,25 @@ use crate::output::table::{Column, Table};
 const FAILURES_SHOWN: usize = 10;
 
 /// Prints the report; its last line is the verdict.
-pub(crate) fn print(plan: &Plan, report: &Report, output: &mut Output) -> io::Result<()> {
+pub(super) fn print(report: &Report, is_full: bool, output: &mut Output) -> io::Result<()> {
     let paint = output.paint;
-    summary(report).write(output, paint)?;
-    writeln!(output)?;
-    faults_and_crashes(plan, report).write(output, paint)?;
+    parts(report).write(output, paint)?;
     writeln!(output)?;
     invariants(report).write(output, paint)?;
-    if !report.mutants.is_empty() {
+    writeln!(output)?;
+    if is_full {
+        faults(report).write(output, paint)?;
         writeln!(output)?;
-        mutants(report).write(output, paint)?;
+        crash_points(report).write(output, paint)?;
+        writeln!(output)?;
+        states(report).write(output, paint)?;
+        writeln!(output)?;
+        if !report.mutants.is_empty() {
+            mutants(report).write(output, paint)?;
+            writeln!(output)?;
+        }
     }
+    summary(report).write(output, paint)?;
     problems(report, output)?;
     let verdict = report.verdict();
     writeln!(output)?;
@@ -39,89 +48,125 @@ pub(crate) fn print(plan: &Plan, report: &Report, output: &mut Output) -> io::Re
     }
 }
 
-fn summary(report: &Report) -> Table {
-    let sum = &report.sum;
-    let totals = sum.totals;
-    let mut table = Table::of_facts();
-    table.fact(
-        "histories",
-        format!(
-            "{}; {} of them run twice and compared",
-            Grouped(sum.histories),
-            Grouped(report.run_twice)
-        ),
-    );
-    table.fact("simulated time", Millis::from_secs(sum.simulated.get() / 1000).to_string());
-    table.fact("events accepted", Grouped(totals.accepted).to_string());
-    table.fact(
-        "deliveries",
-        format!(
-            "{} delivered + {} dead = {}",
-            Grouped(totals.delivered),
-            Grouped(totals.dead),
-            Grouped(totals.deliveries)
-        ),
-    );
-    table.fact("requests sent", Grouped(totals.requests).to_string());
-    table.fact("effects", Grouped(totals.effects).to_string());
-    table
-}
-
 fn count<K: Ord>(counts: &BTreeMap<K, u64>, key: &K) -> u64 {
     counts.get(key).copied().unwrap_or(0)
 }
 
-/// Faults and crash points side by side: neither list depends on the other.
-fn faults_and_crashes(plan: &Plan, report: &Report) -> Table {
-    let counts = &report.sum.counts;
+/// The worlds that have histories, with their sums.
+fn worlds(report: &Report) -> Vec<(World, Sum)> {
+    let sums = World::ALL.iter().map(|world| (*world, report.sum_in(*world)));
+    sums.filter(|(_, sum)| sum.histories > 0).collect()
+}
+
+fn parts(report: &Report) -> Table {
     let mut table = Table::new([
-        Column::left("fault"),
-        Column::right("fired"),
-        Column::left("  crash point"),
-        Column::right("passed"),
+        Column::left("world"),
+        Column::left("scenario"),
+        Column::right("histories"),
+        Column::right("simulated"),
+        Column::right("deliveries"),
+        Column::right("requests"),
+        Column::right("effects"),
         Column::right("crashes"),
     ]);
-    let faults = &plan.scenario.faults;
-    for row in 0..faults.len().max(CrashPoint::ALL.len()) {
-        let mut cells = match faults.get(row) {
-            Some(fault) => {
-                vec![fault.to_string(), Grouped(count(&counts.fired, fault)).to_string()]
-            }
-            None => vec![String::new(); 2],
-        };
-        cells.extend(match CrashPoint::ALL.get(row) {
-            Some(point) => vec![
-                format!("  {point}"),
-                Grouped(count(&counts.passed, point)).to_string(),
-                Grouped(count(&counts.crashed_at, point)).to_string(),
-            ],
-            None => vec![String::new(); 3],
-        });
-        table.row(cells);
+    for part in &report.parts {
+        let sum = &part.sum;
+        table.row([
+            part.world.to_string(),
+            part.scenario.name.clone(),
+            Grouped(sum.histories).to_string(),
+            roughly(sum.simulated),
+            Grouped(sum.totals.deliveries).to_string(),
+            Grouped(sum.totals.requests).to_string(),
+            Grouped(sum.totals.effects).to_string(),
+            Grouped(sum.counts.crashed_at.values().sum()).to_string(),
+        ]);
     }
     table
 }
 
+/// A long time in its largest units.
+fn roughly(span: Millis) -> String {
+    let hours = span.get() / 3_600_000;
+    match hours {
+        0 => format!("{} min", span.get() / 60_000),
+        1..48 => format!("{hours} h"),
+        _ => format!("{} d", Grouped(hours / 24)),
+    }
+}
+
 fn invariants(report: &Report) -> Table {
-    let mut table = Table::new([
-        Column::left("invariant"),
-        Column::left(""),
-        Column::right("checked"),
-        Column::left("holds"),
-    ]);
+    let worlds = worlds(report);
+    let mut columns = vec![Column::left("invariant"), Column::left("")];
+    for (world, _) in &worlds {
+        columns.push(Column::right(match world {
+            World::Model => "checked (model)",
+            World::Wire => "checked (wire)",
+        }));
+    }
+    columns.push(Column::left("holds"));
+    let mut table = Table::new(columns);
     for invariant in Invariant::ALL {
         let broken = report.failures.iter().filter(|f| f.violation.invariant == *invariant).count();
-        let holds = match broken {
-            0 => "yes".to_owned(),
-            1 => "NO, in 1 history".to_owned(),
-            many => format!("NO, in {many} histories"),
-        };
-        table.row([
-            invariant.id().to_owned(),
-            invariant.name().to_owned(),
-            Grouped(count(&report.sum.looks, invariant)).to_string(),
-            holds,
-        ]);
+        let mut row = vec![invariant.id().to_owned(), invariant.name().to_owned()];
+        let looks: Vec<u64> = worlds.iter().map(|(_, sum)| count(&sum.looks, invariant)).collect();
+        row.extend(looks.iter().map(|looks| Grouped(*looks).to_string()));
+        row.push(match (broken, looks.iter().sum::<u64>()) {
+            (0, 0) => "not looked at".to_owned(),
+            (0, _) => "yes".to_owned(),
+            (1, _) => "NO, in 1 history".to_owned(),
+            (many, _) => format!("NO, in {many} histories"),
+        });
+        table.row(row);
+    }
+    table
+}
+
+fn faults(report: &Report) -> Table {
+    let worlds = worlds(report);
+    let mut columns = vec![Column::left("fault")];
+    columns.extend(worlds.iter().map(|(world, _)| {
+        Column::right(match world {
+            World::Model => "fired (model)",
+            World::Wire => "fired (wire)",
+        })
+    }));
+    let mut table = Table::new(columns);
+    for fault in Fault::ALL {
+        let mut row = vec![fault.to_string()];
+        row.extend(
+            worlds.iter().map(|(_, sum)| Grouped(count(&sum.counts.fired, fault)).to_string()),
+        );
+        table.row(row);
+    }
+    table
+}
+
+fn crash_points(report: &Report) -> Table {
+    let worlds = worlds(report);
+    let mut columns = vec![Column::left("crash point")];
+    for (world, _) in &worlds {
+        let group = world.as_str();
+        columns.push(Column::right("passed").within(group));
+        columns.push(Column::right("crashes").within(group));
+    }
+    let mut table = Table::new(columns);
+    for point in CrashPoint::ALL {
+        let mut row = vec![point.to_string()];
+        for (_, sum) in &worlds {
+            row.push(Grouped(count(&sum.counts.passed, point)).to_string());
+            row.push(Grouped(count(&sum.counts.crashed_at, point)).to_string());
+        }
+        table.row(row);
+    }
+    table
+}
+
+fn states(report: &Report) -> Table {
+    let sum = report.sum();
+    let mut table = Table::new([Column::left("sometimes"), Column::right("times")]);
+    for state in Sometimes::ALL {
+        table.row([state.to_string(), Grouped(count(&sum.counts.sometimes, state)).to_string()]);
     }
     table
 }
@@ -129,24 +174,90 @@ fn invariants(report: &Report) -> Table {
 fn mutants(report: &Report) -> Table {
     let mut table = Table::new([
         Column::left("mutant"),
+        Column::left("world"),
         Column::left("which"),
         Column::left("killed by"),
         Column::right("seeds"),
     ]);
-    for mutant in &report.mutants {
-        let killed_by = match &mutant.killed_by {
-            Some(killer) if mutant.is_expected => killer.clone(),
+    for found in &report.mutants {
+        let killed_by = match &found.killed_by {
+            Some(killer) if found.is_expected => killer.clone(),
             Some(killer) => format!("{killer} (not as expected)"),
             None => "SURVIVED".to_owned(),
         };
         table.row([
-            mutant.mutant.id().to_owned(),
-            mutant.mutant.what().to_owned(),
+            found.mutant.id().to_owned(),
+            found.world.to_string(),
+            found.mutant.what().to_owned(),
             killed_by,
-            mutant.seeds.to_string(),
+            found.seeds.to_string(),
         ]);
     }
     table
+}
+
+fn summary(report: &Report) -> Table {
+    let sum = report.sum();
+    let totals = sum.totals;
+    let mut table = Table::of_facts();
+    let run_twice = Grouped(report.run_twice);
+    table.fact("run twice", format!("{run_twice} histories, {} differ", report.differences.len()));
+    table.fact(
+        "deliveries",
+        format!(
+            "{} delivered + {} dead + {} cancelled or waiting at a disabled endpoint",
+            Grouped(totals.delivered),
+            Grouped(totals.dead),
+            Grouped(totals.deliveries - totals.delivered - totals.dead),
+        ),
+    );
+    table.fact("faults that had an effect", reached(Fault::ALL, &sum.counts.fired));
+    table.fact("crash points with a crash", reached(CrashPoint::ALL, &sum.counts.crashed_at));
+    if report.sum_in(World::Model).histories > 0 {
+        table.fact("states that were reached", reached(Sometimes::ALL, &sum.counts.sometimes));
+    }
+    for world in World::ALL {
+        let mutants: Vec<&MutantReport> =
+            report.mutants.iter().filter(|mutant| mutant.world == *world).collect();
+        if !mutants.is_empty() {
+            table.fact(&format!("mutants killed ({world})"), killed(&mutants));
+        }
+    }
+    if report.is_cut_short {
+        table.fact("cut short", "the time was over before every history was run");
+    }
+    table
+}
+
+fn reached<K: Ord + Copy + std::fmt::Display>(all: &[K], counts: &BTreeMap<K, u64>) -> String {
+    let found: Vec<(u64, K)> =
+        all.iter().map(|key| (count(counts, key), *key)).filter(|(times, _)| *times > 0).collect();
+    let rarest = found.iter().min();
+    let rarest = rarest.map(|(times, key)| format!("; the rarest {times} times: {key}"));
+    format!("{} of {}{}", found.len(), all.len(), rarest.unwrap_or_default())
+}
+
+fn killed(mutants: &[&MutantReport]) -> String {
+    let as_expected = mutants.iter().filter(|mutant| mutant.is_expected).count();
+    // What a harness is judged by is no search.
+    let mut seeds: Vec<u64> = mutants
+        .iter()
+        .filter(|mutant| !matches!(mutant.mutant, hookproof_sim::zoo::Mutant::Harness(_)))
+        .map(|mutant| mutant.seeds)
+        .collect();
+    seeds.sort_unstable();
+    let median = seeds.get(seeds.len() / 2).copied().unwrap_or(0);
+    let most = seeds.last().copied().unwrap_or(0);
+    format!(
+        "{as_expected} of {}; seeds that took: median {median}, at most {most}",
+        mutants.len()
+    )
+}
+
+/// The command that shows a failing history again.
+pub(super) fn replay(failure: &Failure) -> String {
+    let Failure { world, scenario, seed, .. } = failure;
+    format!("hookproof sim --world {world} --scenario {scenario} --seed {seed}")
 }
 
 /// What went wrong, each with the command that shows it again.
@@ -157,15 +268,19 @@ fn problems(report: &Report, output: &mut Output) -> io::Result<()> {
     }
     for failure in report.failures.iter().take(FAILURES_SHOWN) {
         let violation = &failure.violation;
+        let crash = failure.crash_at.map(|at| format!(", crash at the {at}th point"));
         writeln!(
             output,
-            "{} seed {}: {}: {}",
+            "{} {} ({}), seed {}{}: {}: {}",
             paint.bad("violated:"),
+            failure.scenario,
+            failure.world,
             failure.seed,
+            crash.unwrap_or_default(),
             violation.invariant,
             violation.what
         )?;
-        writeln!(output, "  {} hookproof sim --seed {}", paint.hint("replay:"), failure.seed)?;
+        writeln!(output, "  {} {}", paint.hint("replay:"), replay(failure))?;
     }
     let more = report.failures.len().saturating_sub(FAILURES_SHOWN);
     if more > 0 {
@@ -173,100 +288,7 @@ fn problems(report: &Report, output: &mut Output) -> io::Result<()> {
         writeln!(output, "and {}", Counted(more, "more failing seed"))?;
     }
     for gate in &report.gates {
-        writeln!(output, "{} {}: {}", paint.bad("invalid:"), gate.gate.as_str(), gate.what)?;
+        writeln!(output, "{} {}: {}", paint.bad("invalid:"), gate.gate, gate.what)?;
     }
     Ok(())
-}
-
-/// The report as programs read it.
-#[derive(Serialize)]
-pub(crate) struct Document {
-    verdict: &'static str,
-    scenario: String,
-    first_seed: u64,
-    histories: u64,
-    run_twice: u64,
-    simulated_ms: u64,
-    accepted: u64,
-    deliveries: u64,
-    delivered: u64,
-    dead: u64,
-    requests: u64,
-    effects: u64,
-    faults_fired: BTreeMap<&'static str, u64>,
-    crash_points_passed: BTreeMap<&'static str, u64>,
-    crashes: BTreeMap<&'static str, u64>,
-    invariants_checked: BTreeMap<&'static str, u64>,
-    failures: Vec<FailureDocument>,
-    mutants: Vec<MutantDocument>,
-    gates_failed: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct FailureDocument {
-    seed: u64,
-    invariant: &'static str,
-    what: String,
-    replay: String,
-}
-
-#[derive(Serialize)]
-struct MutantDocument {
-    id: &'static str,
-    what: &'static str,
-    killed_by: Option<String>,
-    is_expected: bool,
-    seeds: u64,
-}
-
-pub(crate) fn document(plan: &Plan, report: &Report) -> Document {
-    let sum = &report.sum;
-    let points = |counts: &BTreeMap<CrashPoint, u64>| {
-        counts.iter().map(|(point, count)| (point.as_str(), *count)).collect()
-    };
-    Document {
-        verdict: match report.verdict() {
-            Verdict::Proved { .. } => "proved",
-            Verdict::Held { .. } => "held",
-            Verdict::Violated => "violated",
-            Verdict::Invalid => "invalid",
-        },
-        scenario: plan.scenario.name.clone(),
-        first_seed: plan.seeds.start,
-        histories: sum.histories,
-        run_twice: report.run_twice,
-        simulated_ms: sum.simulated.get(),
-        accepted: sum.totals.accepted,
-        deliveries: sum.totals.deliveries,
-        delivered: sum.totals.delivered,
-        dead: sum.totals.dead,
-        requests: sum.totals.requests,
-        effects: sum.totals.effects,
-        faults_fired: sum.counts.fired.iter().map(|(f, count)| (f.as_str(), *count)).collect(),
-        crash_points_passed: points(&sum.counts.passed),
-        crashes: points(&sum.counts.crashed_at),
-        invariants_checked: sum.looks.iter().map(|(i, looks)| (i.id(), *looks)).collect(),
-        failures: report
-            .failures
-            .iter()
-            .map(|failure| FailureDocument {
-                seed: failure.seed,
-                invariant: failure.violation.invariant.id(),
-                what: failure.violation.what.clone(),
-                replay: format!("hookproof sim --seed {}", failure.seed),
-            })
-            .collect(),
-        mutants: report
-            .mutants
-            .iter()
-            .map(|mutant| MutantDocument {
-                id: mutant.mutant.id(),
-                what: mutant.mutant.what(),
-                killed_by: mutant.killed_by.clone(),
-                is_expected: mutant.is_expected,
-                seeds: mutant.seeds,
-            })
-            .collect(),
-        gates_failed: report.gates.iter().map(|gate| gate.what.clone()).collect(),
-    }
 }

@@ -152,6 +152,11 @@ impl World<'_> {
         self.keep_gate(process, route.endpoint);
         self.write(process, *row, &committed, *asked, false);
         self.note_wait(&committed, *asked);
+        let was_replay =
+            matches!(claimed.phase, Phase::InFlight { origin: Origin::Replay { .. }, .. });
+        if was_replay && !matches!(committed.delivery.phase, Phase::Delivered { .. }) {
+            self.sometimes(Sometimes::ReplayFailed);
+        }
         self.flawed_aftermath(process, *row, &committed);
         if self.passes(process, CrashPoint::StoreCommitted) {
             return;
