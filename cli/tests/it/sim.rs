@@ -23,7 +23,14 @@ fn a_trace_also_tells_the_steps() {
 
 #[test]
 fn every_line_fits_a_hundred_columns() {
-    for arguments in [&["sim", "--seeds", "0..3", "--no-zoo"][..], &["sim", "--seed", "5"]] {
+    let suites = [
+        &["sim", "--seeds", "0..3"][..],
+        &["sim", "--seeds", "0..3", "--scenario", "all", "--world", "model", "--full"],
+        &["sim", "--seed", "5"],
+        &["sim", "--seed", "5", "--world", "model", "--trace"],
+        &["sim", "--list"],
+    ];
+    for arguments in suites {
         for line in run(arguments).stdout.lines() {
             assert!(line.chars().count() <= 100, "{line}");
         }
@@ -32,13 +39,93 @@ fn every_line_fits_a_hundred_columns() {
 
 #[test]
 fn a_small_suite_tells_what_held_as_json_too() {
-    let ran = run(&["sim", "--seeds", "20..24", "--no-zoo", "--jobs", "2", "--format", "json"]);
+    let ran = run(&["sim", "--seeds", "20..24", "--world", "wire", "--format", "json"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(report["verdict"], "held");
     assert_eq!(report["histories"], 4);
-    assert_eq!(report["first_seed"], 20);
+    assert_eq!(report["parts"][0]["scenario"], "mixed");
     assert_eq!(report["failures"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn kinds_of_history_are_listed_and_run_by_name_or_from_a_file() {
+    let listed = run(&["sim", "--list"]).stdout;
+    for name in ["steady", "receiver-outage-24h", "lease-and-pause", "backlog-drain"] {
+        assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
+    }
+    let named = run(&["sim", "--world", "model", "--scenario", "unanswered", "--seeds", "0..9"]);
+    assert_eq!(named.code, Some(0), "{named}");
+
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("own.toml");
+    std::fs::write(&file, "name = \"own\"\nevents = [2, 2]\nfaults = [\"response lost\"]\n").unwrap();
+    let own = run(&["sim", "--seed", "1", "--world", "model", "--scenario-file", path(&file)]);
+    assert_eq!(own.code, Some(0), "{own}");
+    assert!(own.stdout.contains("own"), "{own}");
+
+    std::fs::write(&file, "events = [3, 2]\n").unwrap();
+    let wrong = run(&["sim", "--world", "model", "--scenario-file", path(&file)]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert!(wrong.stderr.contains("`events` is [3, 2]"), "{wrong}");
+}
+
+fn path(path: &std::path::Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn shards_are_put_together_and_judged_as_one() {
+    let home = tempfile::tempdir().unwrap();
+    let files: Vec<_> = (1..=2)
+        .map(|shard| {
+            let which = format!("{shard}/2");
+            let arguments = ["sim", "--seeds", "0..120", "--world", "model", "--shard", &which];
+            let ran = run(&[&arguments[..], &["--format", "json"]].concat());
+            let file = home.path().join(format!("{shard}.json"));
+            std::fs::write(&file, ran.stdout).unwrap();
+            file
+        })
+        .collect();
+    let merged = run(&["sim", "merge", path(&files[0]), path(&files[1])]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    assert!(merged.stdout.contains("no violation in 120 histories"), "{merged}");
+
+    let one = run(&["sim", "merge", path(&files[1])]);
+    assert_eq!(one.code, Some(2), "{one}");
+    assert!(one.stderr.contains("shard 1 of 2 is missing"), "{one}");
+}
+
+#[test]
+fn a_report_for_ci_servers_has_a_case_for_each_part_and_gate() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("sim.xml");
+    let ran = run(&["sim", "--seeds", "0..4", "--junit", path(&file)]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let xml = std::fs::read_to_string(&file).unwrap();
+    for part in [
+        "<testsuites name=\"hookproof sim\" tests=\"7\" skipped=\"0\" failures=\"0\" errors=\"0\"",
+        "classname=\"hookproof.sim.model\"",
+        "classname=\"hookproof.sim.wire\"",
+        "each history can be replayed",
+    ] {
+        assert!(xml.contains(part), "{part} is not in {xml}");
+    }
+}
+
+#[test]
+fn each_history_is_the_same_on_a_fresh_thread() {
+    let ran = run(&["sim", "--seeds", "0..6", "--check-determinism"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.stdout.contains("12 histories, 0 differ"), "{ran}");
+}
+
+#[test]
+fn a_suite_without_time_is_cut_short_and_proves_nothing() {
+    let ran = run(&["sim", "--seeds", "0..1000000", "--world", "model", "--budget", "300ms"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.stdout.contains("the time was over"), "{ran}");
+    assert!(!ran.stdout.contains("proved"), "{ran}");
 }
 
 #[test]
@@ -61,4 +148,8 @@ fn mistakes_are_told_with_what_would_be_right() {
     check(&["sim", "--trace"], "--seed");
     check(&["sim", "--jobs", "0"], "1..=256");
     check(&["sim", "--seed", "1", "--seeds", "0..3"], "cannot be used with");
+    check(&["sim", "--shard", "3/2"], "write which part of how many");
+    check(&["sim", "--scenario", "unaswered"], "unanswered");
+    check(&["sim", "--scenario", "all", "--seed", "3"], "one history is of one kind");
+    check(&["sim", "merge", "nothing.json"], "nothing.json");
 }

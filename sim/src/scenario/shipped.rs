@@ -310,7 +310,7 @@ pub fn sliding_window() -> Scenario {
             within: Millis::from_secs(10),
             failures: 4,
             share_percent: 0,
-            attempts_min: 0,
+            attempts_min: 1,
         }),
         pause: Millis::from_secs(5),
         pause_max: Millis::from_secs(20),

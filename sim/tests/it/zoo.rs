@@ -2,7 +2,7 @@
 
 use hookproof_sim::choices::Choices;
 use hookproof_sim::scenario::Scenario;
-use hookproof_sim::suite::{self, Plan, Verdict};
+use hookproof_sim::suite::{self, Part, Plan, Verdict, World};
 use hookproof_sim::wire;
 use hookproof_sim::zoo::{HarnessMutant, Killer, Mutant, ReceiverMutant, SenderMutant};
 
@@ -30,21 +30,31 @@ fn is_killed(mutant: Mutant) {
 }
 
 fn is_caught(mutant: HarnessMutant) {
-    let mutant = Mutant::Harness(mutant);
-    let plan = Plan {
+    let part = Part {
+        world: World::Wire,
         scenario: Scenario::mixed().on_wire(),
-        seeds: 0..1,
-        twice_every: 0,
-        mutants: vec![mutant],
-        mutant_seeds: 12,
-        demands_coverage: false,
-        jobs: 1,
+        seeds: 0..12,
+        sweeps: 0,
     };
-    let report = suite::run(&plan, &|_, _| {});
-    assert!(report.mutants[0].is_expected, "{:?}", report.mutants);
-    let unharmed = Plan { mutants: Vec::new(), seeds: 0..12, ..plan };
+    let unharmed = Plan::of(vec![part], 1);
     let report = suite::run(&unharmed, &|_, _| {});
     assert_eq!(report.verdict(), Verdict::Held { histories: 12 }, "{:?}", report.gates);
+    let wrong = Plan {
+        mutants: vec![(Mutant::Harness(mutant), World::Wire)],
+        mutant_seeds: 12,
+        ..Plan::of(Vec::new(), 1)
+    };
+    let report = suite::run(&wrong, &|_, _| {});
+    assert!(report.mutants[0].is_expected, "{:?}", report.mutants);
+}
+
+#[test]
+fn every_mutant_is_killed_in_the_model_world_by_what_must_kill_it() {
+    let mutants = Mutant::all().into_iter().map(|mutant| (mutant, World::Model)).collect();
+    let report = suite::run(&Plan { mutants, ..Plan::of(Vec::new(), 2) }, &|_, _| {});
+    let survivors: Vec<_> = report.mutants.iter().filter(|found| !found.is_expected).collect();
+    assert!(survivors.is_empty(), "{survivors:#?}");
+    assert_eq!(report.mutants.len(), 71);
 }
 
 #[test]
