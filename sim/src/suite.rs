@@ -182,7 +182,7 @@ impl Report {
 }
 
 impl Sum {
-    fn add(&mut self, history: &History) {
+    pub(crate) fn add(&mut self, history: &History) {
         self.merge(&Self {
             histories: 1,
             simulated: history.simulated,
@@ -192,7 +192,7 @@ impl Sum {
         });
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.histories += other.histories;
         self.simulated = self.simulated.plus(other.simulated);
         add_counts(&mut self.counts.chosen, &other.counts.chosen);
