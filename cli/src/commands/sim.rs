@@ -1,5 +1,6 @@
-//! `hookproof sim`: run many histories and the zoo, or one history again.
+//! `hookproof sim`: run many histories and the zoo, one history again, or all of a small world.
 
+mod exhaustive;
 mod history;
 mod report;
 
@@ -55,6 +56,16 @@ pub(crate) struct Args {
     #[arg(long)]
     no_zoo: bool,
 
+    /// Go through every history of a small world instead: one-crash, two-crashes, two-events, or all
+    /// three
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = exhaustive::chosen,
+        conflicts_with_all = ["seed", "seeds", "no_zoo"]
+    )]
+    exhaustive: Option<exhaustive::Chosen>,
+
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -77,6 +88,9 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
 
 /// Runs a suite or one history.
 pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
+    if let Some(chosen) = &args.exhaustive {
+        return exhaustive::run(chosen, args.jobs, args.format, output);
+    }
     match args.seed {
         Some(seed) => one(seed, &args, output),
         None => many(args, output),

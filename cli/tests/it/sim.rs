@@ -50,6 +50,20 @@ fn a_history_as_json_holds_its_trace() {
 }
 
 #[test]
+fn all_histories_of_a_small_world_are_gone_through() {
+    let ran = run(&["sim", "--exhaustive", "one-crash", "--jobs", "1"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    insta::assert_snapshot!("sim_one_crash", ran.stdout);
+    let shared = run(&["sim", "--exhaustive", "one-crash", "--jobs", "3"]);
+    assert_eq!(shared.stdout, ran.stdout);
+    let ran = run(&["sim", "--exhaustive", "one-crash", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report[0]["verdict"], "holds");
+    assert_eq!(report[0]["histories"], 695);
+    assert_eq!(report[0]["failure"], serde_json::Value::Null);
+}
+
+#[test]
 fn mistakes_are_told_with_what_would_be_right() {
     let check = |arguments: &[&str], told: &str| {
         let ran = run(arguments);
@@ -61,4 +75,6 @@ fn mistakes_are_told_with_what_would_be_right() {
     check(&["sim", "--trace"], "--seed");
     check(&["sim", "--jobs", "0"], "1..=256");
     check(&["sim", "--seed", "1", "--seeds", "0..3"], "cannot be used with");
+    check(&["sim", "--exhaustive", "three-crashes"], "one-crash, two-crashes, two-events or all");
+    check(&["sim", "--exhaustive", "all", "--seed", "1"], "cannot be used with");
 }

@@ -212,6 +212,10 @@ impl<T: Tally> Walk<'_, T> {
     /// Puts pieces together in their order, for as long as none is missing.
     fn merge(&self, piece: Piece, walked: Walked<T>) {
         let mut merged = lock(&self.merged);
+        if merged.walked.end != End::Finished {
+            // Whatever is behind it was never to be looked at.
+            return;
+        }
         merged.waiting.insert(piece.number, (piece, walked));
         loop {
             let number = merged.pieces;
@@ -229,8 +233,6 @@ impl<T: Tally> Walk<'_, T> {
             all.tally.merge(found.tally);
             all.end = found.end;
             if all.end != End::Finished {
-                // Whatever is behind it was never to be looked at.
-                merged.pieces = usize::MAX;
                 return;
             }
         }
