@@ -97,8 +97,9 @@ pub struct Report {
     pub verdict: Verdict,
 }
 
-/// So many decisions from the top a search is shared among threads.
-const SPLIT_DEPTH: usize = 24;
+/// So many decisions from the top a search is shared among threads: deeper, and the parts would be so
+/// small that finding where each begins costs more than it gains.
+const SPLIT_DEPTH: usize = 16;
 
 /// Goes through the histories of a search, in each of which that part of the world is wrong, if any.
 /// It ends at the first violation. The report does not depend on the number of threads. `progress` is
