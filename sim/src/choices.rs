@@ -65,12 +65,23 @@ pub struct Draw {
 }
 
 /// A branch taken in a tree of decisions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Branch {
-    /// The alternative taken.
-    pub(crate) value: u64,
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Branch {
+    /// What is decided.
+    pub key: Key,
+    /// The alternative taken, counted from the harmless one.
+    pub value: u64,
     /// How many there are.
-    pub(crate) bound: u64,
+    pub bound: u64,
+}
+
+/// What became of a path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Walk {
+    /// The branches that it took.
+    pub(crate) branches: Vec<Branch>,
+    /// Whether it met other decisions than those it was made of: then what is searched is no tree.
+    pub(crate) has_strayed: bool,
 }
 
 #[derive(Debug)]
@@ -93,6 +104,8 @@ struct State {
     draws: Vec<Draw>,
     /// How many real branches a path has met so far.
     depth: usize,
+    /// Whether one of them was not the one that was expected.
+    has_strayed: bool,
     /// A digest of all draws and of what was folded in between.
     digest: u64,
 }
@@ -129,8 +142,14 @@ impl Choices {
     }
 
     fn new(source: Source) -> Self {
-        let state =
-            State { source, asked: BTreeMap::new(), draws: Vec::new(), depth: 0, digest: GOLDEN };
+        let state = State {
+            source,
+            asked: BTreeMap::new(),
+            draws: Vec::new(),
+            depth: 0,
+            has_strayed: false,
+            digest: GOLDEN,
+        };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -175,12 +194,15 @@ impl Choices {
         self.lock().draws.clone()
     }
 
-    /// The branches that this path took, for the search to go on from.
-    pub(crate) fn branches(&self) -> Vec<Branch> {
-        match &self.lock().source {
+    /// What became of this path, for the search to go on from.
+    pub(crate) fn walk(&self) -> Walk {
+        let state = self.lock();
+        let branches = match &state.source {
             Source::Path(branches) => branches.clone(),
             Source::Seeded(_) | Source::Recorded(_) | Source::Bytes { .. } => Vec::new(),
-        }
+        };
+        let has_strayed = state.has_strayed || state.depth < branches.len();
+        Walk { branches, has_strayed }
     }
 
     /// Folds something that happened into the digest.
@@ -246,11 +268,12 @@ impl State {
                     return nth_allowed(question, 0);
                 }
                 if self.depth == branches.len() {
-                    branches.push(Branch { value: 0, bound });
+                    branches.push(Branch { key, value: 0, bound });
                 }
-                let value = branches[self.depth].value;
+                let branch = branches[self.depth];
                 self.depth += 1;
-                nth_allowed(question, value)
+                self.has_strayed |= branch.key != key || branch.bound != bound;
+                nth_allowed(question, branch.value.min(bound - 1))
             }
             (Source::Bytes { .. }, Question::Bits) => mix(0, name, key.nth),
             (Source::Bytes { bytes, next }, question) => {

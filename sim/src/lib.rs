@@ -9,10 +9,13 @@
 //! - [`wire`]: the world on turmoil, with real HTTP and real SQLite;
 //! - [`checkers`]: the invariants;
 //! - [`zoo`]: bugs that the suite must find, or it proves nothing;
+//! - [`model`]: the world of events over modelled stores, in which a history takes microseconds;
+//! - [`explore`]: every history of a small world, one after the other;
 //! - [`suite`]: many histories, the zoo, and a verdict.
 
 pub mod checkers;
 pub mod choices;
+pub mod explore;
 pub mod fact;
 pub mod fault;
 pub mod history;

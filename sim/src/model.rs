@@ -12,6 +12,7 @@ mod hosts;
 mod inbox;
 mod network;
 mod owner;
+mod pace;
 mod queue;
 mod receiver;
 mod record;
@@ -21,6 +22,8 @@ mod store;
 mod world;
 
 use hookproof_core::time::Timestamp;
+
+pub use pace::Pace;
 
 use crate::choices::Choices;
 use crate::fault::Faults;
@@ -38,15 +41,26 @@ pub struct Options {
     pub is_traced: bool,
     /// The one crash of the history, by the number of crash points passed before it, from 1.
     pub crash_at: Option<u64>,
+    /// The most crashes of all processes together; no limit but the scenario's unless given.
+    pub crashes_in_all: Option<u64>,
     /// These faults instead of some of the scenario's.
     pub faults: Option<Faults>,
     /// Whether the network's faults meet the application's publishes, too.
     pub troubles_application: bool,
+    /// How long things take that the scenario says nothing of.
+    pub pace: Pace,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { is_traced: false, crash_at: None, faults: None, troubles_application: true }
+        Self {
+            is_traced: false,
+            crash_at: None,
+            crashes_in_all: None,
+            faults: None,
+            troubles_application: true,
+            pace: Pace::default(),
+        }
     }
 }
 

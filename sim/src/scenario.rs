@@ -211,21 +211,23 @@ impl Scenario {
     ///
     /// [`ScenarioError`] with the field that is wrong.
     pub fn validate(&self) -> Result<(), ScenarioError> {
-        let wrong = |field: &str, problem: String| {
-            Err(ScenarioError { field: field.to_owned(), problem })
-        };
+        let wrong =
+            |field: &str, problem: String| Err(ScenarioError { field: field.to_owned(), problem });
         for (field, (lowest, highest)) in [("events", self.events), ("endpoints", self.endpoints)] {
             if lowest == 0 || lowest > highest || highest > POPULATION_MAX {
                 let most = POPULATION_MAX;
                 return wrong(
                     field,
-                    format!("is [{lowest}, {highest}]; give two numbers from 1 to {most}, in order"),
+                    format!(
+                        "is [{lowest}, {highest}]; give two numbers from 1 to {most}, in order"
+                    ),
                 );
             }
         }
         for (field, (lowest, highest)) in [("latency", self.latency), ("commit", self.commit)] {
             if lowest == Millis::ZERO || lowest > highest {
-                let problem = format!("is [{lowest}, {highest}]; give two spans from 1ms, in order");
+                let problem =
+                    format!("is [{lowest}, {highest}]; give two spans from 1ms, in order");
                 return wrong(field, problem);
             }
         }

@@ -1,5 +1,6 @@
-//! `hookproof sim`: run many histories and the zoo, or one history again.
+//! `hookproof sim`: run many histories and the zoo, one history again, or all of a small world.
 
+mod exhaustive;
 mod history;
 mod junit;
 mod merge;
@@ -100,6 +101,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
+    /// Go through every history of a small world instead: one-crash, two-crashes, two-events, or all
+    /// three
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = exhaustive::chosen,
+        conflicts_with_all = [
+            "seed", "seeds", "no_zoo", "world", "scenario", "scenario_file", "shard", "budget",
+            "until_failure", "check_determinism", "junit", "full",
+        ]
+    )]
+    exhaustive: Option<exhaustive::Chosen>,
+
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -163,6 +177,9 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
     if args.list {
         return scenarios::list(args.format, output);
     }
+    if let Some(chosen) = &args.exhaustive {
+        return exhaustive::run(chosen, args.jobs, args.format, output);
+    }
     match args.seed {
         Some(seed) => one(seed, &args, output),
         None => many(&args, output),
@@ -171,7 +188,8 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
 
 fn one(seed: u64, args: &Args, output: &mut Output) -> Result<Ending, Failure> {
     let world = args.world.map_or(World::Wire, World::from);
-    let scenario = match scenarios::chosen(args.scenario.as_deref(), args.scenario_file.as_deref())? {
+    let scenario = match scenarios::chosen(args.scenario.as_deref(), args.scenario_file.as_deref())?
+    {
         scenarios::Chosen::One(scenario) => *scenario,
         scenarios::Chosen::All => {
             return Err(Failure::usage(

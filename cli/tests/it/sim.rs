@@ -59,7 +59,8 @@ fn kinds_of_history_are_listed_and_run_by_name_or_from_a_file() {
 
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("own.toml");
-    std::fs::write(&file, "name = \"own\"\nevents = [2, 2]\nfaults = [\"response lost\"]\n").unwrap();
+    std::fs::write(&file, "name = \"own\"\nevents = [2, 2]\nfaults = [\"response lost\"]\n")
+        .unwrap();
     let own = run(&["sim", "--seed", "1", "--world", "model", "--scenario-file", path(&file)]);
     assert_eq!(own.code, Some(0), "{own}");
     assert!(own.stdout.contains("own"), "{own}");
@@ -137,6 +138,20 @@ fn a_history_as_json_holds_its_trace() {
 }
 
 #[test]
+fn all_histories_of_a_small_world_are_gone_through() {
+    let ran = run(&["sim", "--exhaustive", "one-crash", "--jobs", "1"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    insta::assert_snapshot!("sim_one_crash", ran.stdout);
+    let shared = run(&["sim", "--exhaustive", "one-crash", "--jobs", "3"]);
+    assert_eq!(shared.stdout, ran.stdout);
+    let ran = run(&["sim", "--exhaustive", "one-crash", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report[0]["verdict"], "holds");
+    assert_eq!(report[0]["histories"], 695);
+    assert_eq!(report[0]["failure"], serde_json::Value::Null);
+}
+
+#[test]
 fn mistakes_are_told_with_what_would_be_right() {
     let check = |arguments: &[&str], told: &str| {
         let ran = run(arguments);
@@ -152,4 +167,6 @@ fn mistakes_are_told_with_what_would_be_right() {
     check(&["sim", "--scenario", "unaswered"], "unanswered");
     check(&["sim", "--scenario", "all", "--seed", "3"], "one history is of one kind");
     check(&["sim", "merge", "nothing.json"], "nothing.json");
+    check(&["sim", "--exhaustive", "three-crashes"], "one-crash, two-crashes, two-events or all");
+    check(&["sim", "--exhaustive", "all", "--seed", "1"], "cannot be used with");
 }

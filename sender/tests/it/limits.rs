@@ -1,7 +1,7 @@
 //! How fast events leave: the rate over every window, also over a restart, and restraint towards an
 //! endpoint that has too much to do.
 
-use hookproof_core::delivery::{Ctx, Input};
+use hookproof_core::delivery::Ctx;
 use hookproof_core::gate::{Admission, BreakerRule, DrainRule, Gate, RateRule};
 use hookproof_core::id::DeliveryId;
 use hookproof_core::time::Millis;

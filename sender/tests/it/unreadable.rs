@@ -1,6 +1,6 @@
 //! A row that cannot be read holds up nobody else's.
 
-use hookproof_core::delivery::{Ctx, Input, Step};
+use hookproof_core::delivery::{Ctx, Step};
 use hookproof_core::id::EndpointId;
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};

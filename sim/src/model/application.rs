@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use hookproof_core::time::Millis;
-
 use super::hosts::Process;
 use super::sender;
 use super::world::{Happening, Step, World};
@@ -25,9 +23,6 @@ impl Application {
     }
 }
 
-/// How long the application waits for an answer.
-const PATIENCE: Millis = Millis::from_secs(5);
-
 impl World<'_> {
     /// One try to publish; it is made again until it is accepted.
     pub(super) fn publish(&mut self, publish: PublishNo) {
@@ -36,7 +31,8 @@ impl World<'_> {
         }
         self.fact(&Fact::Wanted { publish });
         let who = ("application", publish.0);
-        self.happens(self.now.plus(self.pause_of(who)), Happening::Publish(publish));
+        let pause = self.tenths(who, "pause", self.options.pace.patience);
+        self.happens(self.now.plus(pause), Happening::Publish(publish));
         let process = Process::Sender(self.which_sender(who));
         if !self.hosts.get(process).is_up {
             return;
@@ -54,10 +50,6 @@ impl World<'_> {
             let step = sender::Step::PublishArrives { publish, loses_answer: true };
             self.after(latency, process, Step::Sender(step));
         }
-    }
-
-    fn pause_of(&self, who: (&'static str, u32)) -> Millis {
-        PATIENCE.plus(Millis::new(self.choices.between(who, "pause", 1, 10) * 100))
     }
 
     fn which_sender(&self, who: (&'static str, u32)) -> u32 {

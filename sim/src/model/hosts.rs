@@ -98,6 +98,11 @@ impl Hosts {
         self.senders.iter().chain(&self.receivers).all(|host| host.is_up)
     }
 
+    /// The crashes of all of them.
+    pub(super) fn crashes(&self) -> u64 {
+        self.senders.iter().chain(&self.receivers).map(|host| host.crashes).sum()
+    }
+
     /// The life of a sender's process, as the checkers know it.
     pub(super) fn life(&self, process: Process) -> Life {
         let (_, number) = process.who();
@@ -131,8 +136,8 @@ impl World<'_> {
         host.is_up = false;
         host.crashes += 1;
         host.paused_until = None;
-        let pause = self.choices.between(process.who(), "restart after", 1, 50) * 100;
-        self.happens(self.now.plus(Millis::new(pause)), Happening::Boots(process));
+        let pause = self.tenths(process.who(), "restart after", self.options.pace.restart);
+        self.happens(self.now.plus(pause), Happening::Boots(process));
     }
 
     pub(super) fn boot(&mut self, process: Process) {

@@ -98,11 +98,11 @@ impl World<'_> {
                 self.happens(self.now.plus(held), Happening::Arrives(Box::new(request)));
             }
             Some(Fault::Duplicate) => {
-                // At once more often than not: two copies that race are the harder case.
-                let delay = self.choices.draw(who, "duplicate delay", 8).saturating_sub(3) * 250;
+                let delays = self.options.pace.duplicates;
+                let delay = delays[self.number(who, "duplicate delay", delays.len())];
                 let copy = Request { reply_to: None, made_by: Some(Fault::Duplicate), ..request };
                 self.happens(self.now.plus(latency), Happening::Arrives(Box::new(request)));
-                let at = self.now.plus(latency).plus(Millis::new(delay));
+                let at = self.now.plus(latency).plus(delay);
                 self.happens(at, Happening::Arrives(Box::new(copy)));
             }
             _ => self.happens(self.now.plus(latency), Happening::Arrives(Box::new(request))),

@@ -25,11 +25,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(
-        bounds: Bounds,
-        harness: Option<HarnessMutant>,
-        traced: bool,
-    ) -> Self {
+    pub(super) fn new(bounds: Bounds, harness: Option<HarnessMutant>, traced: bool) -> Self {
         Self {
             checkers: Checkers::new(bounds, harness),
             violation: None,

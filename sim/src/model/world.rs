@@ -143,8 +143,7 @@ impl<'a> World<'a> {
             Some(faults) => faults.clone(),
             None => Faults::swarm(choices, &scenario.faults),
         };
-        let record =
-            Record::new(scenario.bounds(), wrong.harness, options.is_traced);
+        let record = Record::new(scenario.bounds(), wrong.harness, options.is_traced);
         let policy = Arc::new(scenario.policy(choices));
         let mut world = Self {
             scenario,
@@ -323,6 +322,17 @@ impl<'a> World<'a> {
         Millis::new(self.choices.between(who, what, lowest.get(), highest.get()))
     }
 
+    /// The same in steps of 100 ms.
+    pub(super) fn tenths(
+        &self,
+        who: (&'static str, u32),
+        what: &'static str,
+        (lowest, highest): (Millis, Millis),
+    ) -> Millis {
+        let (lowest, highest) = (lowest.get() / 100, highest.get() / 100);
+        Millis::new(self.choices.between(who, what, lowest, highest) * 100)
+    }
+
     /// How long a commit takes.
     pub(super) fn commit_span(&mut self, process: Process) -> Millis {
         let span = self.span(process.who(), "commit", self.scenario.commit);
@@ -382,7 +392,8 @@ impl<'a> World<'a> {
         if !self.faults_on || per_mille == 0 {
             return false;
         }
-        if self.hosts.get(process).crashes >= self.scenario.crashes_max {
+        let is_spent = self.options.crashes_in_all.is_some_and(|most| self.hosts.crashes() >= most);
+        if is_spent || self.hosts.get(process).crashes >= self.scenario.crashes_max {
             return false;
         }
         let per_mille = (per_mille * frequency(point) / 4).clamp(1, 1000);

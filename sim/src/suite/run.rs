@@ -303,7 +303,9 @@ fn report(plan: &Plan, pieces: &[Piece], found: Vec<Option<Found>>) -> Report {
         let Some(found) = found else { continue };
         match piece {
             Piece::Mutant(_) => report.mutants.extend(found.mutant),
-            Piece::Histories { part, .. } | Piece::Sweep { part, .. } => by_part.push((*part, found)),
+            Piece::Histories { part, .. } | Piece::Sweep { part, .. } => {
+                by_part.push((*part, found))
+            }
         }
     }
     // In the order of the plan, whatever the order of the work.

@@ -25,7 +25,7 @@ pub struct Sum {
 
 impl Sum {
     /// Adds one history.
-    pub(super) fn add(&mut self, history: &History) {
+    pub(crate) fn add(&mut self, history: &History) {
         self.merge(&Self {
             histories: 1,
             simulated: history.simulated,

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "histories are compared across threads")]
 
 mod choices;
+mod explore;
 mod model;
 mod replay;
 mod seeds;

@@ -33,7 +33,8 @@ fn a_seed_gives_the_same_trace_on_another_thread() {
 fn the_recorded_choices_of_a_seed_replay_it() {
     for seed in [1, 4] {
         let seeded = wire::run(&Scenario::mixed().on_wire(), &Choices::seeded(seed), None);
-        let replayed = wire::run(&Scenario::mixed().on_wire(), &Choices::recorded(&seeded.draws), None);
+        let replayed =
+            wire::run(&Scenario::mixed().on_wire(), &Choices::recorded(&seeded.draws), None);
         assert_eq!(replayed.lines, seeded.lines, "seed {seed}");
     }
 }

@@ -30,12 +30,8 @@ fn is_killed(mutant: Mutant) {
 }
 
 fn is_caught(mutant: HarnessMutant) {
-    let part = Part {
-        world: World::Wire,
-        scenario: Scenario::mixed().on_wire(),
-        seeds: 0..12,
-        sweeps: 0,
-    };
+    let part =
+        Part { world: World::Wire, scenario: Scenario::mixed().on_wire(), seeds: 0..12, sweeps: 0 };
     let unharmed = Plan::of(vec![part], 1);
     let report = suite::run(&unharmed, &|_, _| {});
     assert_eq!(report.verdict(), Verdict::Held { histories: 12 }, "{:?}", report.gates);

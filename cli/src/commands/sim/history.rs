@@ -48,7 +48,7 @@ fn faults(history: &History) -> Vec<&'static str> {
 }
 
 /// Time downwards; without the steps that every host takes all the time.
-fn timeline(history: &History, with_steps: bool) -> Table {
+pub(super) fn timeline(history: &History, with_steps: bool) -> Table {
     let mut table =
         Table::new([Column::right("ms"), Column::left("host"), Column::left("what happened")]);
     for line in history.lines.iter().filter(|line| with_steps || !line.is_step()) {

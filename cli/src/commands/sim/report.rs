@@ -248,10 +248,7 @@ fn killed(mutants: &[&MutantReport]) -> String {
     seeds.sort_unstable();
     let median = seeds.get(seeds.len() / 2).copied().unwrap_or(0);
     let most = seeds.last().copied().unwrap_or(0);
-    format!(
-        "{as_expected} of {}; seeds that took: median {median}, at most {most}",
-        mutants.len()
-    )
+    format!("{as_expected} of {}; seeds that took: median {median}, at most {most}", mutants.len())
 }
 
 /// The command that shows a failing history again.

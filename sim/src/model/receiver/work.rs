@@ -17,9 +17,6 @@ use crate::scenario::Scenario;
 use crate::sometimes::Sometimes;
 use crate::zoo::ReceiverMutant;
 
-/// How long a piece of work takes.
-const WORK: (Millis, Millis) = (Millis::new(1), Millis::new(20));
-
 impl World<'_> {
     /// Looks for work; one piece at a time.
     pub(super) fn look_for_work(&mut self, process: Process) {
@@ -102,7 +99,8 @@ impl World<'_> {
         };
         if self.is_receiver(ReceiverMutant::EnqueueInMemory) {
             // The id says that it is processed: what is left to do is the effect.
-            self.after(WORK.0, process, world::Step::Receiver(Step::SecondCommits(key, 0)));
+            let (shortest, _) = self.options.pace.work;
+            self.after(shortest, process, world::Step::Receiver(Step::SecondCommits(key, 0)));
             return;
         }
         let mut rule = Scenario::inbox_rule();
@@ -124,7 +122,7 @@ impl World<'_> {
         if self.passes(process, CrashPoint::WorkClaimed) {
             return;
         }
-        let mut span = self.span(process.who(), "work", WORK);
+        let mut span = self.span(process.who(), "work", self.options.pace.work);
         if self.strikes(process.who(), Fault::SlowWork) {
             let seconds = self.choices.between(process.who(), "work takes", 1, 12);
             span = Millis::from_secs(seconds);

@@ -64,6 +64,9 @@ impl World<'_> {
         self.store.add_event(event, publish, now);
         self.fact(&Fact::Stored { event, publish });
         if self.is_sender(SenderMutant::PersistThenFanOut) {
+            if self.passes(process, CrashPoint::StoreCommitted) {
+                return;
+            }
             let span = self.commit_span(process);
             let step = Step::FanOutCommits { event, publish, loses_answer };
             self.after(span, process, world::Step::Sender(step));
