@@ -72,7 +72,7 @@ fn kinds_of_history_are_listed_and_run_by_name_or_from_a_file() {
 }
 
 fn path(path: &std::path::Path) -> &str {
-    path.to_str().unwrap()
+    path.to_str().expect("a path of letters")
 }
 
 #[test]

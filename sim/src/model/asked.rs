@@ -37,8 +37,8 @@ pub(super) fn draw(choices: &Choices, who: (&'static str, u32), wall: Timestamp)
         6 => date(asctime),
         7 => field(imf(wall.as_secs() - 3600), Some(Millis::ZERO), Some(Sometimes::RetryAfterDate)),
         _ => {
-            let junk = ["-5", "1.5", "10 s", "soon"]
-                [usize::from(later % 4 == 0) + usize::from(later % 2 == 0)];
+            let which = usize::try_from(later % 4).unwrap_or(0);
+            let junk = ["-5", "1.5", "10 s", "soon"][which];
             field(junk.to_owned(), None, Some(Sometimes::RetryAfterJunk))
         }
     }

@@ -176,7 +176,6 @@ impl Found {
 }
 
 /// What runs here meets no state that another history left on its thread.
-#[expect(clippy::disallowed_methods, reason = "a thread of its own is what is wanted")]
 fn on_a_fresh_thread(run: impl FnOnce() -> History + Send) -> History {
     std::thread::scope(|scope| match scope.spawn(run).join() {
         Ok(history) => history,
@@ -304,7 +303,7 @@ fn report(plan: &Plan, pieces: &[Piece], found: Vec<Option<Found>>) -> Report {
         match piece {
             Piece::Mutant(_) => report.mutants.extend(found.mutant),
             Piece::Histories { part, .. } | Piece::Sweep { part, .. } => {
-                by_part.push((*part, found))
+                by_part.push((*part, found));
             }
         }
     }

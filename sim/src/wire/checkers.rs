@@ -21,7 +21,7 @@ use crate::zoo::HarnessMutant;
 
 /// What can be looked at, at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub(super) struct View<'a> {
     /// The simulated time.
     pub now: Timestamp,
     /// What is known to have happened.
