@@ -11,6 +11,7 @@ mod sign;
 mod signing;
 mod sim;
 mod verify;
+mod zoo;
 
 use clap::Subcommand;
 
@@ -50,6 +51,8 @@ commands! {
     Schedule => schedule,
     /// Prove delivery in simulation: many histories full of faults, and the bugs it must find.
     Sim => sim,
+    /// Hunt the known-bad senders, receivers and harnesses that the simulation must find.
+    Zoo => zoo,
     /// Sign a request: print the headers that it carries.
     Sign => sign,
     /// Verify a request's signature; if it is wrong, tell why.

@@ -11,6 +11,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
 use clap::builder::styling::{AnsiColor, Style};
+use hookproof_sim::timeline::Tone;
 
 use crate::failure::Failure;
 
@@ -107,6 +108,15 @@ impl Paint {
     /// For what can be done about it.
     pub(crate) fn hint<T: fmt::Display>(self, text: T) -> Painted<T> {
         self.painted(AnsiColor::Cyan.on_default().bold(), text)
+    }
+
+    /// A line of a timeline, by what it is about.
+    pub(crate) fn tone(self, tone: Tone, text: &str) -> String {
+        match tone {
+            Tone::Plain => text.to_owned(),
+            Tone::Fault => self.painted(AnsiColor::Yellow.on_default(), text).to_string(),
+            Tone::Crash | Tone::Violation => self.bad(text).to_string(),
+        }
     }
 
     fn painted<T>(self, style: Style, text: T) -> Painted<T> {

@@ -123,6 +123,12 @@ const ON_CONNECTION: &[Fault] = &[
     Fault::DnsRebinding,
 ];
 
+/// The fault that this value of the draw "connection" stands for.
+pub(crate) fn on_connection_by_index(value: u64) -> Option<Fault> {
+    let index = usize::try_from(value).ok()?.checked_sub(1)?;
+    ON_CONNECTION.get(index).copied()
+}
+
 impl Faults {
     /// No faults at all.
     #[must_use]

@@ -9,6 +9,7 @@
 //! - [`wire`]: the world on turmoil, with real HTTP and real SQLite;
 //! - [`checkers`]: the invariants;
 //! - [`zoo`]: bugs that the suite must find, or it proves nothing;
+//! - [`plan`], [`minimise`], [`timeline`]: a failing history as a file, made small, and told;
 //! - [`model`]: the world of events over modelled stores, in which a history takes microseconds;
 //! - [`explore`]: every history of a small world, one after the other;
 //! - [`suite`]: many histories, the zoo, and a verdict.
@@ -21,9 +22,12 @@ pub mod fault;
 pub mod history;
 pub mod journal;
 mod log;
+pub mod minimise;
 pub mod model;
+pub mod plan;
 pub mod scenario;
 pub mod sometimes;
 pub mod suite;
+pub mod timeline;
 pub mod wire;
 pub mod zoo;

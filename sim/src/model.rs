@@ -84,6 +84,7 @@ pub fn run_under(
     receiver: ReceiverMutant,
     harness: HarnessMutant,
 ) -> History {
-    let wrong = world::Wrong { receiver: Some(receiver), harness: Some(harness), sender: None };
+    let harness = Some(harness);
+    let wrong = world::Wrong { receiver: Some(receiver), harness, ..world::Wrong::default() };
     world::World::new(scenario, choices, wrong, Options::default()).run()
 }

@@ -2,6 +2,7 @@
 //! behaviour at a seam, and the suite must find it by the invariant that it names.
 
 pub(crate) mod catalogue;
+pub mod hunt;
 pub(crate) mod receivers;
 pub(crate) mod senders;
 
@@ -10,7 +11,7 @@ use std::fmt;
 use crate::checkers::Invariant;
 use crate::suite::Gate;
 
-pub use catalogue::{HarnessMutant, ReceiverMutant, SenderMutant};
+pub use catalogue::{HarnessMutant, ReceiverMutant, SeededBug, SenderMutant};
 
 /// Any of the known-bad variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,6 +22,8 @@ pub enum Mutant {
     Sender(SenderMutant),
     /// A wrong harness.
     Harness(HarnessMutant),
+    /// A bug that is not of the zoo: it shows that what is found can be understood.
+    Seeded(SeededBug),
 }
 
 /// What must find a mutant.
@@ -52,7 +55,7 @@ pub struct About {
 }
 
 impl Mutant {
-    /// All of them.
+    /// All of the zoo.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let receivers = ReceiverMutant::ALL.iter().map(|mutant| Self::Receiver(*mutant));
@@ -67,10 +70,12 @@ impl Mutant {
         Self::all().into_iter().filter(|mutant| mutant.about().on_wire).collect()
     }
 
-    /// The mutant of this id, in any case.
+    /// The mutant of this id, in any case; the seeded bugs are found, too.
     #[must_use]
     pub fn find(id: &str) -> Option<Self> {
-        Self::all().into_iter().find(|mutant| mutant.id().eq_ignore_ascii_case(id))
+        let seeded = SeededBug::ALL.iter().map(|bug| Self::Seeded(*bug));
+        let mut known = Self::all().into_iter().chain(seeded);
+        known.find(|mutant| mutant.id().eq_ignore_ascii_case(id))
     }
 
     /// What is known of it.
@@ -80,6 +85,7 @@ impl Mutant {
             Self::Receiver(mutant) => mutant.about(),
             Self::Sender(mutant) => mutant.about(),
             Self::Harness(mutant) => mutant.about(),
+            Self::Seeded(bug) => bug.about(),
         }
     }
 

@@ -4,6 +4,7 @@ mod exhaustive;
 mod history;
 mod junit;
 mod merge;
+pub(crate) mod replay;
 mod report;
 mod scenarios;
 
@@ -47,6 +48,17 @@ pub(crate) struct Args {
     /// Also print every step that a host takes
     #[arg(long, requires = "seed")]
     trace: bool,
+
+    /// Run the history in this file again, and say whether it still breaks what it is recorded for
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "seed", "seeds", "jobs", "no_zoo", "world", "scenario", "scenario_file", "shard", "budget",
+            "until_failure", "check_determinism", "junit", "full", "exhaustive",
+        ]
+    )]
+    replay: Option<PathBuf>,
 
     /// Where: over modelled stores and network, or with the real programs on a simulated network.
     /// One history is on the wire, a suite in both, unless given
@@ -116,7 +128,7 @@ pub(crate) struct Args {
 
     /// How to print
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: replay::Form,
 }
 
 /// What else `hookproof sim` does.
@@ -171,14 +183,17 @@ fn shard(text: &str) -> Result<(u64, u64), String> {
 
 /// Runs a suite or one history.
 pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
+    if let Some(path) = &args.replay {
+        return replay::run(path, args.format, output);
+    }
     if let Some(Command::Merge(args)) = args.command {
         return merge::run(&args, output);
     }
     if args.list {
-        return scenarios::list(args.format, output);
+        return scenarios::list(args.format.plain()?, output);
     }
     if let Some(chosen) = &args.exhaustive {
-        return exhaustive::run(chosen, args.jobs, args.format, output);
+        return exhaustive::run(chosen, args.jobs, args.format.plain()?, output);
     }
     match args.seed {
         Some(seed) => one(seed, &args, output),
@@ -187,6 +202,7 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
 }
 
 fn one(seed: u64, args: &Args, output: &mut Output) -> Result<Ending, Failure> {
+    let format = args.format.plain()?;
     let world = args.world.map_or(World::Wire, World::from);
     let scenario = match scenarios::chosen(args.scenario.as_deref(), args.scenario_file.as_deref())?
     {
@@ -200,7 +216,7 @@ fn one(seed: u64, args: &Args, output: &mut Output) -> Result<Ending, Failure> {
     };
     let scenario = in_world(scenario, world);
     let found = world.trace(&scenario, &Choices::seeded(seed), None);
-    match args.format {
+    match format {
         Format::Table => history::print(seed, &scenario, &found, args.trace, output)?,
         Format::Json => output.json(&history::document(seed, &scenario, &found))?,
     }
@@ -274,6 +290,7 @@ impl Progress for Watched {
 }
 
 fn many(args: &Args, output: &mut Output) -> Result<Ending, Failure> {
+    let format = args.format.plain()?;
     let plan = plan(args)?;
     let began = TokioHost.now();
     let watched = Watched {
@@ -292,7 +309,7 @@ fn many(args: &Args, output: &mut Output) -> Result<Ending, Failure> {
     if let Some(path) = &args.junit {
         junit::write(path, &found)?;
     }
-    match args.format {
+    match format {
         Format::Table => report::print(&found, args.full, output)?,
         Format::Json => output.json(&Document::new(&plan, &found))?,
     }

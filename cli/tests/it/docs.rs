@@ -11,9 +11,9 @@ use tempfile::TempDir;
 use crate::graph::workspace_root;
 use crate::program::{Ran, hookproof, run};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "address", "breaker", "classify", "demo", "receive", "schedule", "send", "sign", "sim",
-    "verify",
+    "verify", "zoo",
 ];
 
 fn page(name: &str) -> String {

@@ -15,3 +15,4 @@ mod sign;
 mod sim;
 mod tidy;
 mod width;
+mod zoo;

@@ -33,6 +33,7 @@ impl World<'_> {
         let who = ("application", publish.0);
         let pause = self.tenths(who, "pause", self.options.pace.patience);
         self.happens(self.now.plus(pause), Happening::Publish(publish));
+        self.record.line(self.now, "application", || format!("asks for {publish}"));
         let process = Process::Sender(self.which_sender(who));
         if !self.hosts.get(process).is_up {
             return;

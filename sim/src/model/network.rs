@@ -81,6 +81,11 @@ pub(super) struct Reply {
 }
 
 impl World<'_> {
+    /// A line of the trace about what happens on the way.
+    pub(super) fn tell(&mut self, text: impl FnOnce() -> String) {
+        self.record.line(self.now, "network", text);
+    }
+
     pub(super) fn is_partitioned(&self) -> bool {
         self.faults_on
             && self.partitions.iter().any(|(from, to)| *from <= self.now && self.now < *to)
@@ -90,16 +95,19 @@ impl World<'_> {
     pub(super) fn carry(&mut self, request: Request, fault: Option<Fault>) {
         let who = ("network", request.source.0);
         let latency = self.span(who, "latency", self.scenario.latency);
+        let event = request.event;
         match fault {
-            Some(Fault::RequestLost) => {}
+            Some(Fault::RequestLost) => self.tell(|| format!("loses the request of {event}")),
             Some(Fault::Reorder) => {
                 let held = Millis::new(self.choices.between(who, "held for", 1, 30) * 100);
+                self.tell(|| format!("holds the request of {event} back for {held}"));
                 let request = Request { held_since: Some(self.arrivals), ..request };
                 self.happens(self.now.plus(held), Happening::Arrives(Box::new(request)));
             }
             Some(Fault::Duplicate) => {
                 let delays = self.options.pace.duplicates;
                 let delay = delays[self.number(who, "duplicate delay", delays.len())];
+                self.tell(|| format!("carries the request of {event} twice, {delay} apart"));
                 let copy = Request { reply_to: None, made_by: Some(Fault::Duplicate), ..request };
                 self.happens(self.now.plus(latency), Happening::Arrives(Box::new(request)));
                 let at = self.now.plus(latency).plus(delay);
@@ -119,6 +127,11 @@ impl World<'_> {
             let alters = self.choices.chance(who, "alters the timestamp", 300);
             let shift = i64::try_from(seconds).unwrap_or(0);
             let timestamp = if alters { request.timestamp + shift } else { request.timestamp };
+            let event = request.event;
+            self.tell(|| {
+                let how = if alters { "under a new timestamp" } else { "as it was" };
+                format!("somebody sends the request of {event} again in {seconds}s, {how}")
+            });
             let copy = Request {
                 timestamp,
                 reply_to: None,
@@ -130,6 +143,11 @@ impl World<'_> {
         }
         if self.strikes(who, Fault::Forgery) {
             let is_malformed = self.choices.chance(who, "malformed", 400);
+            let event = request.event;
+            self.tell(|| {
+                let how = if is_malformed { "a malformed" } else { "no right" };
+                format!("somebody without the secret sends {event}, with {how} signature")
+            });
             let forged = Request {
                 signatures: [None, None],
                 is_malformed,
@@ -155,6 +173,7 @@ impl World<'_> {
         let process = Process::Receiver(number);
         if !self.hosts.get(process).is_up {
             // Nobody listens there any more.
+            self.tell(|| format!("finds no receiver for {}", request.event));
             if let Some(to) = request.reply_to {
                 self.reply(Reply { to, status: RESET });
             }
@@ -178,10 +197,12 @@ impl World<'_> {
                 if is_success {
                     self.sometimes(Sometimes::CommittedButUnanswered);
                 }
+                self.tell(|| format!("loses the answer {}", reply.status));
                 return;
             }
             Some(Fault::SlowResponse) => {
                 let seconds = self.choices.between(who, "slow by", 1, 12);
+                self.tell(|| format!("takes {seconds}s for the answer {}", reply.status));
                 latency = latency.plus(Millis::from_secs(seconds));
             }
             _ => {}

@@ -186,6 +186,7 @@ impl World<'_> {
 
     /// The process is gone, and with it every attempt that it had under way.
     pub(super) fn sender_ends(&mut self, process: Process) {
+        self.take_back_newest();
         let ended = std::mem::take(self.sender(process));
         for attempt in ended.attempts.values() {
             self.fact(&Fact::Ended { route: attempt.route, attempt: attempt.number });

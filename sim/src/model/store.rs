@@ -26,6 +26,8 @@ pub(super) struct Store {
     next_attempt: u64,
     /// S38: a wrong sender takes events up to this one to be fanned out.
     pub(super) watermark: EventNo,
+    /// B04: the row that was written last, as it was before.
+    pub(super) newest: Option<(usize, Delivery)>,
 }
 
 /// A row of `events`.
@@ -113,6 +115,7 @@ impl Store {
     pub(super) fn add_event(&mut self, event: EventNo, publish: PublishNo, created_at: Timestamp) {
         self.events.insert(event, EventRow { publish, created_at });
         self.by_publish.insert(publish, event);
+        self.newest = None;
     }
 
     /// Events without any delivery.

@@ -25,7 +25,7 @@ use crate::fault::{Fault, Faults};
 use crate::history::{History, epoch};
 use crate::scenario::{Operation, Scenario};
 use crate::sometimes::Sometimes;
-use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant, SenderMutant};
+use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant, SeededBug, SenderMutant};
 
 /// Something that is planned to happen.
 #[derive(Debug)]
@@ -78,6 +78,7 @@ pub(super) struct Wrong {
     pub(super) sender: Option<SenderMutant>,
     pub(super) receiver: Option<ReceiverMutant>,
     pub(super) harness: Option<HarnessMutant>,
+    pub(super) seeded: Option<SeededBug>,
 }
 
 impl Wrong {
@@ -87,6 +88,7 @@ impl Wrong {
             Some(Mutant::Sender(mutant)) => Self { sender: Some(mutant), ..Self::default() },
             Some(Mutant::Receiver(mutant)) => Self { receiver: Some(mutant), ..Self::default() },
             Some(Mutant::Harness(mutant)) => Self { harness: Some(mutant), ..Self::default() },
+            Some(Mutant::Seeded(bug)) => Self { seeded: Some(bug), ..Self::default() },
         }
     }
 }
@@ -297,6 +299,10 @@ impl<'a> World<'a> {
 
     pub(super) fn is_receiver(&self, mutant: ReceiverMutant) -> bool {
         self.wrong.receiver == Some(mutant)
+    }
+
+    pub(super) fn has_bug(&self, bug: SeededBug) -> bool {
+        self.wrong.seeded == Some(bug)
     }
 
     /// Whether a fault strikes, here and now.

@@ -317,11 +317,11 @@ mutants! {
             "crash-everywhere" model
             "The answer says committed, and a crash says otherwise."
             "";
-        NoFencing = "S40" "a paused owner writes after its lease" By(&[Fencing]),
+        NoFencing = "S40" "a paused owner writes after its lease" By(&[Fencing, Terminal]),
             "lease-and-pause" model
             "Two processes believe that they own the shard."
             "";
-        WallClock = "S41" "waits by a wall clock that steps back" By(&[OnSchedule, Isolation, Liveness]),
+        WallClock = "S41" "waits by a wall clock that steps back" By(&[OnSchedule, Isolation, WithinGate, Liveness]),
             "clock-trouble" model
             "Nothing is due for as long as the clock went back."
             "";
@@ -329,6 +329,29 @@ mutants! {
             "backlog-drain" model
             "A receiver that has just recovered is knocked over again."
             "alertmanager#2286";
+    }
+}
+
+mutants! {
+    /// A bug in each of the parts that no mutant of the zoo has, by which it is shown that what is
+    /// found can be understood.
+    SeededBug {
+        OutcomeOverCancellation = "B01" "delivery: an outcome overwrites a cancellation" By(&[Terminal]),
+            "replay-and-recover" model
+            "What somebody cancelled while it was under way is delivered, or tried again."
+            "";
+        ProbeFailsForFree = "B02" "gate: a failed probe does not prolong the pause" By(&[WithinGate]),
+            "backlog-drain" model
+            "A receiver that is down for long is probed as often as one that is down for a moment."
+            "";
+        LostClaimIsApplied = "B03" "inbox: a claim whose owner is lost counts as applied" By(&[DoneMeansDone]),
+            "crash-everywhere" model
+            "The receiver crashed before the effect, and nobody tries again."
+            "";
+        NewestCommitLost = "B04" "store: a crash takes back the newest commit" By(&[Terminal, Fencing]),
+            "crash-everywhere" model
+            "The commit was acknowledged before it was on the disk."
+            "";
     }
 }
 

@@ -5,8 +5,14 @@
 
 mod choices;
 mod explore;
+mod found;
+mod hunt;
+mod minimise;
 mod model;
+mod plan;
+mod regressions;
 mod replay;
 mod seeds;
 mod suite;
+mod timeline;
 mod zoo;

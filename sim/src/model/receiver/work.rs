@@ -15,7 +15,7 @@ use crate::model::inbox::Key;
 use crate::model::world::{self, World};
 use crate::scenario::Scenario;
 use crate::sometimes::Sometimes;
-use crate::zoo::ReceiverMutant;
+use crate::zoo::{ReceiverMutant, SeededBug};
 
 impl World<'_> {
     /// Looks for work; one piece at a time.
@@ -73,8 +73,22 @@ impl World<'_> {
         let ctx = Ctx { now: self.local(process), entropy, rule: &rule };
         if let Ok(next) = stored.handle(ctx, input).and_then(|step| step.onto(&stored)) {
             self.sometimes(Sometimes::WorkRetried);
+            if self.has_bug(SeededBug::LostClaimIsApplied) {
+                self.lost_claim_is_applied(key);
+                return;
+            }
             self.settle_entry(key, next);
         }
+    }
+
+    /// B03: whoever held the claim is taken to have finished.
+    fn lost_claim_is_applied(&mut self, key: Key) {
+        let row = &self.inbox.entries[&key];
+        let (source, event) = (row.source, row.event);
+        let phase = Phase::Applied { at: self.now };
+        let entry = Entry { phase, ..row.entry.clone() };
+        self.inbox.write(key, entry);
+        self.fact(&Fact::WorkedOff { source, event, is_applied: true });
     }
 
     /// Writes an entry that did not have its effect.

@@ -89,6 +89,7 @@ impl World<'_> {
         let patience = self.policy.connect_timeout;
         if self.is_partitioned() {
             self.record.fired(Fault::Partition);
+            self.tell(|| format!("is cut between the sender and {}", route.endpoint));
             ends(self, patience, Failure::ConnectTimeout);
         } else if fails == Some(Break::Refuses) || fault == Some(Fault::ConnectRefused) || is_down {
             ends(self, latency, Failure::ConnectRefused);
@@ -119,12 +120,13 @@ impl World<'_> {
         let latency = self.span(who, "latency", self.scenario.latency);
         match self.gateway(process, route.endpoint, fault) {
             Gateway::Answers { outcome, asked } => {
+                self.tell(|| format!("a gateway answers {outcome} for {}", route.endpoint));
                 if let Some(attempt) = self.senders[process.number()].attempts.get_mut(&id) {
                     attempt.asked = asked;
                 }
                 self.after(latency, process, world::Step::Sender(Step::Ends(id, outcome)));
             }
-            Gateway::Swallows => {}
+            Gateway::Swallows => self.tell(|| format!("{} never answers", route.endpoint)),
             Gateway::Passes => self.carry(request, fault),
         }
         self.passes(process, CrashPoint::AttemptSent);

@@ -371,6 +371,7 @@ impl World<'_> {
                 continue;
             }
             if !is_early {
+                self.note_newest(claim.row);
                 self.store.write(claim.row, next.clone());
                 self.tell_written(process, claim.row, None, None, false, false);
                 self.keep_gate(process, endpoint);
@@ -497,6 +498,7 @@ impl World<'_> {
             (before, gate.breaker(), transition)
         });
         self.note_breaker(before, after, is_probe, signal);
+        self.tell_breaker(process, endpoint, before, after);
         let is_success = match judgement.signal {
             Signal::Success => Some(true),
             Signal::Failure => Some(false),
@@ -504,6 +506,23 @@ impl World<'_> {
         };
         self.fact(&Fact::Signalled { endpoint, is_success, is_probe, expires, local });
         matches!(transition, Some(hookproof_core::gate::Transition::Disabled { .. }))
+    }
+
+    fn tell_breaker(
+        &mut self,
+        process: Process,
+        endpoint: EndpointNo,
+        before: Breaker,
+        after: Breaker,
+    ) {
+        let what = match (before, after) {
+            (Breaker::Closed { .. }, Breaker::Open { .. }) => "opens",
+            (Breaker::HalfOpen { .. }, Breaker::Open { .. }) => "opens again",
+            (Breaker::HalfOpen { .. }, Breaker::Closed { .. }) => "closes",
+            _ => return,
+        };
+        let name = process.name();
+        self.record.line(self.now, name, || format!("the breaker of {endpoint} {what}"));
     }
 
     fn note_breaker(&mut self, before: Breaker, after: Breaker, is_probe: bool, signal: Signal) {

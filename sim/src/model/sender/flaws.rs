@@ -1,6 +1,8 @@
 //! What wrong senders do otherwise, where it is no question of order: each changes one thing.
 
-use hookproof_core::delivery::{Committed, DeadReason, Delivery, Origin, Phase, Settled};
+use hookproof_core::delivery::{
+    Committed, Ctx, DeadReason, Delivery, Input, Origin, Phase, Settled,
+};
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::policy::Policy;
 use hookproof_core::schedule::Backoff;
@@ -9,7 +11,7 @@ use hookproof_core::time::{Millis, Timestamp};
 use crate::fact::{EndpointNo, Route};
 use crate::model::hosts::Process;
 use crate::model::world::World;
-use crate::zoo::SenderMutant;
+use crate::zoo::{SeededBug, SenderMutant};
 
 impl World<'_> {
     /// The policy as this sender understands it.
@@ -24,6 +26,11 @@ impl World<'_> {
         if self.is_sender(SenderMutant::LeaseShorterThanTimeout) {
             policy.total_timeout = Millis::from_secs(1);
             policy.lease_margin = Millis::from_secs(1);
+        }
+        if self.has_bug(SeededBug::ProbeFailsForFree)
+            && let Some(breaker) = &mut policy.gate.breaker
+        {
+            breaker.pause_factor = 1;
         }
         if self.is_sender(SenderMutant::WindowFromFirstError)
             && let Some(breaker) = &mut policy.gate.breaker
@@ -149,6 +156,38 @@ impl World<'_> {
                 self.store.write(row, reset);
                 self.tell_written(process, row, None, None, false, false);
             }
+        }
+    }
+
+    /// B01: the step once more, from the version that is stored instead of the one that was read.
+    pub(super) fn over_cancellation(
+        &self,
+        row: usize,
+        claimed: &Delivery,
+        input: Input,
+        ctx: Ctx<'_>,
+    ) -> Option<Committed> {
+        let stored = &self.store.rows[row].state;
+        let is_met = self.has_bug(SeededBug::OutcomeOverCancellation)
+            && matches!(stored.phase, Phase::Cancelled { .. });
+        if !is_met {
+            return None;
+        }
+        let read = Delivery { version: stored.version, ..claimed.clone() };
+        read.handle(ctx, input).and_then(|step| step.onto(&read)).ok()
+    }
+
+    /// B04: what a row was before it is written.
+    pub(super) fn note_newest(&mut self, row: usize) {
+        if self.has_bug(SeededBug::NewestCommitLost) {
+            self.store.newest = Some((row, self.store.rows[row].state.clone()));
+        }
+    }
+
+    /// B04: the newest commit of the sender's store is not there after the crash.
+    pub(in crate::model) fn take_back_newest(&mut self) {
+        if let Some((row, before)) = self.store.newest.take() {
+            self.store.write(row, before);
         }
     }
 

@@ -63,6 +63,7 @@ impl World<'_> {
         let now = self.local(process);
         self.store.add_event(event, publish, now);
         self.fact(&Fact::Stored { event, publish });
+        self.record.line(self.now, process.name(), || format!("commits {event}"));
         if self.is_sender(SenderMutant::PersistThenFanOut) {
             if self.passes(process, CrashPoint::StoreCommitted) {
                 return;

@@ -64,6 +64,7 @@ impl World<'_> {
         is_asked: bool,
     ) {
         let route = self.store.rows[row].route;
+        self.note_newest(row);
         self.store.write(row, committed.delivery.clone());
         let has_notice = committed.notice.is_some();
         self.tell_written(process, row, committed.record.as_ref(), asked, has_notice, is_asked);
@@ -133,11 +134,11 @@ impl World<'_> {
             self.choices.bits(("delivery", route.event.0 * 64 + route.endpoint.0), "jitter");
         let policy = self.understood.clone();
         let ctx = Ctx { now: self.local(process), entropy, policy: &policy };
-        let Ok(step) = claimed.handle(ctx, Input::Finished { attempt: *number, outcome: *outcome })
-        else {
-            return;
-        };
-        let committed = match step.clone().onto(&self.store.rows[*row].state) {
+        let input = Input::Finished { attempt: *number, outcome: *outcome };
+        let Ok(step) = claimed.handle(ctx, input) else { return };
+        let guarded = step.clone().onto(&self.store.rows[*row].state);
+        let over = self.over_cancellation(*row, claimed, input, ctx);
+        let committed = match guarded.or_else(|stale| over.ok_or(stale)) {
             Ok(committed) if !self.is_fenced_off(route.endpoint, *epoch) => committed,
             _ if self.is_sender(SenderMutant::NoFencing) => {
                 self.write_unguarded(process, *row, &step, *epoch);
