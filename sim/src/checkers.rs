@@ -121,7 +121,7 @@ const NOTHING: Look = Ok(0);
 const RIGHT: Look = Ok(1);
 
 /// One invariant's checker, with what it remembers.
-trait Checker {
+trait Checker: Send {
     fn invariant(&self) -> Invariant;
 
     /// Is told what happened; tells how many things it looked at.
