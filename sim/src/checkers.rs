@@ -15,6 +15,8 @@ mod liveness;
 mod order;
 mod schedule;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -93,6 +95,15 @@ invariants! {
     Durable = "I15" "durable",
     /// Neither host panics, logs an error or fails to start.
     Sound = "S0" "no breakdown",
+}
+
+impl Invariant {
+    /// Whether the wire world tells the facts that it speaks of. What it leaves out, the model world
+    /// holds: one endpoint that stays broken beside others (I10), and versions of entities (I11).
+    #[must_use]
+    pub const fn is_on_wire(self) -> bool {
+        !matches!(self, Self::Isolation | Self::Order)
+    }
 }
 
 impl fmt::Display for Invariant {

@@ -168,7 +168,7 @@ impl Stage {
     }
 
     /// Whether the receiver must take a request, if it looks now.
-    pub(super) fn is_valid_for_receiver(&self, request: &RawRequest) -> bool {
+    pub(super) fn is_valid_for_receiver(&self, request: &RawRequest) -> Option<bool> {
         let wall = self.receiver_wall(true_now());
         self.witness().is_valid(request, wall)
     }
@@ -178,7 +178,7 @@ impl Stage {
         &self,
         now: Timestamp,
         request: &RawRequest,
-        was_valid: bool,
+        was_valid: Option<bool>,
         status: u16,
     ) {
         let wall = self.receiver_wall(now);

@@ -38,8 +38,10 @@ impl Sender {
         let Self { stage, path, config, tls, mutant } = self;
         live(SENDER, &stage, |host: SimHost| async move {
             let listener = host.listen(everywhere()).await.map_err(text)?;
-            if let Some(Mutant::Sender(mutant)) = mutant {
-                senders::before_start(mutant, &path, host.now()).map_err(text)?;
+            if let Some(Mutant::Sender(mutant)) = mutant
+                && senders::before_start(mutant, &path, host.now()).map_err(text)?
+            {
+                host.stage.witness().sender_committed(&host.moment());
             }
             let store = SqliteStore::open(&host, &database(path)).map_err(text)?;
             let policy = config.policy.clone();

@@ -73,7 +73,7 @@ struct Tapped {
     head: Vec<u8>,
     status: Option<u16>,
     /// Whether the receiver had to take the request when it left.
-    was_valid: bool,
+    was_valid: Option<bool>,
 }
 
 impl SimStream {
@@ -101,7 +101,7 @@ impl SimStream {
             slow: None,
             head: Vec::new(),
             status: None,
-            was_valid: false,
+            was_valid: None,
         })))
     }
 
@@ -183,7 +183,7 @@ impl Tapped {
         let is_sender = self.is_sender();
         self.host.spawn(async move {
             host.sleep(delay).await;
-            let was_valid = is_sender && host.stage.is_valid_for_receiver(&request);
+            let was_valid = host.stage.is_valid_for_receiver(&request);
             if stream.write_all(&bytes).await.is_err() {
                 return;
             }

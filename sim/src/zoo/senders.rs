@@ -36,12 +36,12 @@ pub(crate) struct WrongStore<H> {
 }
 
 /// What a wrong sender does to its file before it starts: S11 forgets how often it has tried, S33 tries
-/// again what it had given up.
+/// again what it had given up. Tells whether anything was changed.
 pub(crate) fn before_start(
     mutant: SenderMutant,
     path: &Path,
     now: Timestamp,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<bool> {
     let sql = match mutant {
         SenderMutant::AttemptsLostOnRestart => {
             "UPDATE deliveries SET version = version + 1, attempts = 0,
@@ -56,13 +56,13 @@ pub(crate) fn before_start(
                             'origin', json_object('by', 'schedule')))
              WHERE phase = 'dead'"
         }
-        _ => return Ok(()),
+        _ => return Ok(false),
     };
     if !path.exists() {
-        return Ok(());
+        return Ok(false);
     }
     let connection = Connection::open(path)?;
-    connection.execute(sql, [now.as_millis()]).map(drop)
+    Ok(connection.execute(sql, [now.as_millis()])? > 0)
 }
 
 impl<H: Host> WrongStore<H> {

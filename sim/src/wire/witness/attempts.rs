@@ -113,8 +113,11 @@ impl Witness {
     }
 
     /// Whether a receiver whose wall clock shows `wall` must take a request.
-    pub(in crate::wire) fn is_valid(&self, request: &RawRequest, wall: Timestamp) -> bool {
-        self.key_of(request).is_some_and(|key| is_valid(request, key, wall.as_secs()))
+    pub(in crate::wire) fn is_valid(&self, request: &RawRequest, wall: Timestamp) -> Option<bool> {
+        match self.key_of(request) {
+            Some(key) => is_valid(request, key, wall.as_secs()),
+            None => Some(false),
+        }
     }
 
     /// The receiver answers a request, which was valid or not when it left for it.
@@ -123,18 +126,17 @@ impl Witness {
         now: Timestamp,
         wall: Timestamp,
         request: &RawRequest,
-        was_valid: bool,
+        was_valid: Option<bool>,
         status: u16,
     ) {
         let id = request.header("webhook-id").unwrap_or_default();
         self.journal.line(now, RECEIVER, format!("answers {status} to {id}"));
-        if self.is_valid(request, wall) != was_valid {
-            // It grew too old on the way: at which moment the receiver looked, nobody knows.
-            return;
-        }
+        let is_valid = self.is_valid(request, wall);
+        // If it grew too old on the way, nobody knows at which moment the receiver looked.
+        let Some(is_valid) = is_valid.filter(|_| is_valid == was_valid) else { return };
         let event = self.names.event(id);
         let source = self.names.source(request.path.rsplit('/').next().unwrap_or_default());
-        self.tell(now, &Fact::Judged { source, event, is_valid: was_valid, status });
+        self.tell(now, &Fact::Judged { source, event, is_valid, status });
     }
 
     /// The receiver answers the sender.
