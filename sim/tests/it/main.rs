@@ -9,4 +9,5 @@ mod model;
 mod replay;
 mod seeds;
 mod suite;
+mod wire;
 mod zoo;
