@@ -1,6 +1,7 @@
 //! The harness's own look into both stores: by SQL, beside the code that wrote them, after each commit.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use hookproof_core::delivery::{AttemptRecord, Delivery};
@@ -236,8 +237,8 @@ impl SenderSeen {
         let mut new = Vec::new();
         for row in rows {
             let (number, delivery) = row?;
-            if !self.notices.contains_key(&number) {
-                self.notices.insert(number, false);
+            if let Entry::Vacant(place) = self.notices.entry(number) {
+                place.insert(false);
                 new.push(delivery);
             }
         }
