@@ -9,6 +9,7 @@ mod lives;
 mod names;
 mod observer;
 mod request;
+mod stage;
 mod stream;
 mod verify;
 mod watched;

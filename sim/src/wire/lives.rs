@@ -17,7 +17,8 @@ use hookproof_sender::tls::Tls;
 
 use super::application::{self, Script};
 use super::attacker;
-use super::host::{APPLICATION, ATTACKER, PORT, RECEIVER, SENDER, SimHost, Stage};
+use super::host::{APPLICATION, ATTACKER, PORT, RECEIVER, SENDER, SimHost};
+use super::stage::Stage;
 use super::watched::Watched;
 use crate::zoo::Mutant;
 use crate::zoo::receivers::WrongInbox;

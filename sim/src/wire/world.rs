@@ -17,8 +17,9 @@ use hookproof_sender::tls::Tls;
 use tempfile::TempDir;
 
 use super::application::{Publish, Script};
-use super::host::{APPLICATION, ATTACKER, RECEIVER, SENDER, Stage};
+use super::host::{APPLICATION, ATTACKER, RECEIVER, SENDER};
 use super::lives::{self, Receiver, Sender, address_policy};
+use super::stage::Stage;
 use super::witness::Witness;
 use crate::checkers::{Invariant, Violation};
 use crate::choices::Choices;
