@@ -76,7 +76,6 @@ impl<H: Host, S: InboxStore> Ingress<H, S> {
         headers: &HeaderMap,
         body: Vec<u8>,
     ) -> Result<Verified, Refusal> {
-        let received_at = self.host.now();
         let id = only(headers, ID_HEADER);
         let signed = Signed {
             id,
@@ -84,14 +83,14 @@ impl<H: Host, S: InboxStore> Ingress<H, S> {
             signature: only(headers, SIGNATURE_HEADER),
             body: &body,
         };
-        verify(&source.secrets, &signed, received_at, source.tolerance)
+        verify(&source.secrets, &signed, self.host.wall(), source.tolerance)
             .map_err(Refusal::Unauthorized)?;
         Ok(Verified {
             source: source.id.clone(),
             event_id: event_id(id.unwrap_or_default()).map_err(Refusal::EventId)?,
             body,
             content_type: content_type(headers),
-            received_at,
+            received_at: self.host.now(),
         })
     }
 

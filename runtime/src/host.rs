@@ -23,8 +23,13 @@ pub trait Host: Clone + Send + Sync + 'static {
     /// Whether crash points can fire here and stores run inline instead of on a thread.
     const SIMULATED: bool;
 
-    /// The wall clock.
+    /// The time by which everything waits: what is due, leases, pauses. It never goes back while the
+    /// process lives, and follows the wall clock forwards at once.
     fn now(&self) -> Timestamp;
+
+    /// The wall clock, for timestamps that leave the process or come from outside, and nothing else:
+    /// signing, tolerances, dates in header fields. It can be set in either direction at any time.
+    fn wall(&self) -> Timestamp;
 
     /// 64 random bits.
     fn entropy(&self) -> u64;
@@ -70,6 +75,12 @@ pub trait Host: Clone + Send + Sync + 'static {
 
     /// How long a store's commit takes beyond what it takes by itself: a slow disk, in simulation.
     fn commit_latency(&self) -> Millis;
+
+    /// Whether a store refuses to commit what it has executed, as one that is busy or full does: in
+    /// simulation.
+    fn refuses_commit(&self) -> bool {
+        false
+    }
 
     /// Passes a crash point; never returns if the host ends there.
     fn at(&self, point: CrashPoint) -> impl Future<Output = ()> + Send {

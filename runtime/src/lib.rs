@@ -9,6 +9,7 @@
 //!   thread; in simulation the same operations run inline, so that a simulation runs the real SQL.
 
 pub mod client;
+pub mod clock;
 pub mod crash_point;
 pub mod database;
 pub mod host;

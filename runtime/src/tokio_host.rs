@@ -3,13 +3,18 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use hookproof_core::time::{Millis, Timestamp};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::clock::{Apart, Reading, SteadyClock, to_millis};
 use crate::crash_point::CrashPoint;
 use crate::host::Host;
+
+/// The clock of the process, with the moment from which its monotonic readings count.
+static CLOCK: Mutex<Option<(Instant, SteadyClock)>> = Mutex::new(None);
 
 /// The machine that the process runs on. Crash points cost nothing here.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,11 +31,33 @@ impl Host for TokioHost {
     const SIMULATED: bool = false;
 
     fn now(&self) -> Timestamp {
-        let ms = match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
-            Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+        let (now, apart) = {
+            let mut clock = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+            let wall_ns = wall_ns();
+            let at = Instant::now();
+            let (began, clock) = clock.get_or_insert_with(|| {
+                (at, SteadyClock::new(Reading { wall_ns, monotonic_ns: 0 }))
+            });
+            let passed = at.saturating_duration_since(*began).as_nanos();
+            let monotonic_ns = i64::try_from(passed).unwrap_or(i64::MAX);
+            clock.read(Reading { wall_ns, monotonic_ns })
         };
-        Timestamp::from_millis(ms)
+        match apart {
+            None => {}
+            Some(Apart::Leapt(by)) => {
+                tracing::warn!(%by, "the wall clock leapt ahead: what was due then is due now");
+            }
+            Some(Apart::Behind(by)) => tracing::warn!(
+                %by,
+                "the wall clock is behind the time that has passed: waits go on without it, and \
+                 signatures carry what it shows"
+            ),
+        }
+        now
+    }
+
+    fn wall(&self) -> Timestamp {
+        to_millis(wall_ns())
     }
 
     #[expect(
@@ -85,5 +112,15 @@ impl Host for TokioHost {
 
     fn commit_latency(&self) -> Millis {
         Millis::ZERO
+    }
+}
+
+/// What the operating system's clock shows, in nanoseconds since the epoch.
+#[expect(clippy::disallowed_methods, reason = "this is the one production reading of the clock")]
+fn wall_ns() -> i64 {
+    let clamp = |ns: u128| i64::try_from(ns).unwrap_or(i64::MAX);
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(after) => clamp(after.as_nanos()),
+        Err(before) => -clamp(before.duration().as_nanos()),
     }
 }

@@ -56,7 +56,7 @@ where
     };
     let total = shared.config.policy.total_timeout;
     // Counted from the claim, as its lease is: a claim whose commit took long leaves less time, and
-    // an attempt never outlives it. This is the last look at the wall clock: one that is set in the
+    // an attempt never outlives it. This is the last look at the clock: one that leaps ahead in the
     // middle of the attempt changes nothing.
     let rest = started_at.plus(total).since(host.now()).min(total);
     let body_deadline = pin!(host.sleep(rest.minus(BODY_GRACE)));
@@ -83,7 +83,7 @@ where
     })?;
     // The policy may be another one than when the endpoint was registered.
     unless_denied(claimed, &target.judge(&shared.config.address))?;
-    let request = request(claimed, &target, host.now()).ok_or(Failure::Blocked)?;
+    let request = request(claimed, &target, host.wall()).ok_or(Failure::Blocked)?;
     let stream = host
         .within(shared.config.policy.connect_timeout, connect(shared, claimed, &target))
         .await
@@ -169,7 +169,7 @@ where
             }
         })?;
     let status = exchange.status();
-    let retry_after = read_retry_after(exchange.headers(), host.now());
+    let retry_after = read_retry_after(exchange.headers(), host.wall());
     // The status is known: a body that never ends must not turn it into a timeout.
     let answer = exchange.read(shared.config.excerpt_bytes_max, body_deadline).await;
     Ok(Made { outcome: Outcome::Answered { status, retry_after }, excerpt: answer.body })
@@ -179,7 +179,7 @@ where
 const BODY_GRACE: Millis = Millis::new(100);
 
 /// Repeated lines contradict each other: then, as for a malformed one, the field is ignored.
-/// `arrived` is the time from which a date counts.
+/// `arrived` is the wall clock, from which a date counts.
 fn read_retry_after(headers: &HeaderMap, arrived: Timestamp) -> Option<Millis> {
     let mut lines = headers.get_all(RETRY_AFTER).iter();
     let first = lines.next()?;
@@ -187,11 +187,11 @@ fn read_retry_after(headers: &HeaderMap, arrived: Timestamp) -> Option<Millis> {
 }
 
 /// The request of an attempt: the same id, body and header names each time; the timestamp and the
-/// signature are those of this attempt.
-fn request(claimed: &Claimed, target: &Target, now: Timestamp) -> Option<Request<Full<Bytes>>> {
+/// signature are those of this attempt, by the wall clock.
+fn request(claimed: &Claimed, target: &Target, wall: Timestamp) -> Option<Request<Full<Bytes>>> {
     let Claimed { delivery, event, endpoint } = claimed;
     let Phase::InFlight { attempt, .. } = delivery.phase else { return None };
-    let timestamp = now.as_secs();
+    let timestamp = wall.as_secs();
     let signature = signature::sign(&endpoint.secrets, event.id.as_str(), timestamp, &event.body);
     Request::post(target.path.as_str())
         .header(HOST, target.authority.as_str())

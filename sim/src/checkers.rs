@@ -15,6 +15,8 @@ mod liveness;
 mod order;
 mod schedule;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -95,6 +97,15 @@ invariants! {
     Sound = "S0" "no breakdown",
 }
 
+impl Invariant {
+    /// Whether the wire world tells the facts that it speaks of. What it leaves out, the model world
+    /// holds: one endpoint that stays broken beside others (I10), and versions of entities (I11).
+    #[must_use]
+    pub const fn is_on_wire(self) -> bool {
+        !matches!(self, Self::Isolation | Self::Order)
+    }
+}
+
 impl fmt::Display for Invariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.id(), self.name())
@@ -121,7 +132,7 @@ const NOTHING: Look = Ok(0);
 const RIGHT: Look = Ok(1);
 
 /// One invariant's checker, with what it remembers.
-trait Checker {
+trait Checker: Send {
     fn invariant(&self) -> Invariant;
 
     /// Is told what happened; tells how many things it looked at.

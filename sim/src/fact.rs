@@ -180,6 +180,12 @@ pub enum Fact<'a> {
         /// Which.
         route: Route,
     },
+    /// Something that the sender's store had of an event is no longer in it: the event, a delivery or
+    /// an attempt.
+    Lost {
+        /// The event.
+        event: EventNo,
+    },
     /// The dispatcher finds an endpoint's gate closed.
     Deferred {
         /// The endpoint.

@@ -42,6 +42,8 @@ named_enum! {
         SlowCommit = "slow commit",
         /// The response takes seconds, within the timeout.
         SlowResponse = "slow response",
+        /// The head of the response is larger than anybody reads.
+        Oversize = "oversize response",
         /// A gateway redirects.
         Redirect = "redirect",
         /// A gateway answers with a 4xx that says nothing about trying again.
@@ -121,6 +123,7 @@ const ON_CONNECTION: &[Fault] = &[
     Fault::Gone,
     Fault::DnsFailure,
     Fault::DnsRebinding,
+    Fault::Oversize,
 ];
 
 /// The fault that this value of the draw "connection" stands for.
@@ -190,7 +193,7 @@ fn base_weight(fault: Fault) -> u64 {
         Fault::ResponseLost | Fault::Duplicate | Fault::Reorder => 40,
         Fault::ConnectionReset | Fault::ServerError | Fault::TooManyRequests => 25,
         Fault::Redirect | Fault::DnsFailure | Fault::SlowResponse => 20,
-        Fault::ClientError | Fault::Gone | Fault::DnsRebinding => 8,
+        Fault::ClientError | Fault::Gone | Fault::DnsRebinding | Fault::Oversize => 8,
         Fault::Partition | Fault::ClockSkew | Fault::StoreFull | Fault::ClockStep => 250,
         Fault::ReplayAttack | Fault::Forgery => 120,
         Fault::StoreBusy => 30,

@@ -1,6 +1,6 @@
-//! What happened in one history: the trace, the facts that checkers need, and the counts.
+//! What happened in one history: the trace and the counts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,58 +10,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fault::Fault;
 use crate::sometimes::Sometimes;
-
-/// A request as it was seen on the wire, complete.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WireRequest {
-    /// When its last byte was written.
-    pub at: Timestamp,
-    /// The request line's path.
-    pub path: String,
-    /// The header fields in their order, names in lower case.
-    pub headers: Vec<(String, Vec<u8>)>,
-    /// The body.
-    pub body: Vec<u8>,
-    /// Whether, at that moment, the sender's store held the attempt as in flight.
-    pub is_claimed: bool,
-}
-
-impl WireRequest {
-    /// The value of a header field, if it is there and is text.
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.headers.iter().find(|(field, _)| field == name)?;
-        std::str::from_utf8(value).ok()
-    }
-}
-
-/// An endpoint as the application registered it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Registered {
-    /// The id that the sender gave it.
-    pub endpoint_id: String,
-    /// The receiver's integration behind it.
-    pub source: String,
-    /// Its secret's raw bytes.
-    pub key: Vec<u8>,
-}
-
-/// What is known to have happened, independent of any store.
-#[derive(Clone, Debug, Default)]
-pub struct Facts {
-    /// The endpoints, all registered before the first publish.
-    pub endpoints: Vec<Registered>,
-    /// What the application wanted published: idempotency key → body.
-    pub wanted: BTreeMap<String, Vec<u8>>,
-    /// What was acknowledged to the application: idempotency key → event id.
-    pub acknowledged: BTreeMap<String, String>,
-    /// Requests to the receiver that the sender wrote, in order.
-    pub requests: Vec<WireRequest>,
-    /// (source, event id) that the receiver answered with 2xx, whether or not that arrived.
-    pub taken: BTreeSet<(String, String)>,
-    /// What went wrong in the harness or the hosts themselves: panics, errors in logs.
-    pub breakdowns: Vec<String>,
-}
 
 /// One line of the trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,7 +33,7 @@ impl Line {
 #[derive(Debug, Default)]
 struct State {
     lines: Vec<Line>,
-    facts: Facts,
+    breakdown: Option<String>,
     chosen: BTreeMap<Fault, u64>,
     fired: BTreeMap<Fault, u64>,
     passed: BTreeMap<CrashPoint, u64>,
@@ -150,12 +98,13 @@ impl Journal {
     pub fn breakdown(&self, at: Timestamp, who: &'static str, what: &str) {
         let mut state = self.lock();
         state.lines.push(Line { at, who, text: format!("BREAKDOWN {what}") });
-        state.facts.breakdowns.push(format!("{who}: {what}"));
+        state.breakdown.get_or_insert_with(|| format!("{who}: {what}"));
     }
 
-    /// Reads or changes the facts.
-    pub fn facts<T>(&self, use_facts: impl FnOnce(&mut Facts) -> T) -> T {
-        use_facts(&mut self.lock().facts)
+    /// The first breakdown, if there was one.
+    #[must_use]
+    pub fn first_breakdown(&self) -> Option<String> {
+        self.lock().breakdown.clone()
     }
 
     /// The trace so far.

@@ -14,6 +14,7 @@
 //! - [`explore`]: every history of a small world, one after the other;
 //! - [`suite`]: many histories, the zoo, and a verdict.
 
+mod asked;
 pub mod checkers;
 pub mod choices;
 pub mod explore;

@@ -5,7 +5,6 @@
 //! not the code of the real drivers: that is what the wire world is for.
 
 mod application;
-mod asked;
 mod downstream;
 mod endpoint;
 mod hosts;

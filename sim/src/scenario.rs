@@ -165,6 +165,18 @@ const ON_WIRE: &[Fault] = &[
     Fault::ServerError,
     Fault::TooManyRequests,
     Fault::SlowCommit,
+    Fault::SlowResponse,
+    Fault::Oversize,
+    Fault::Redirect,
+    Fault::ClientError,
+    Fault::Gone,
+    Fault::DnsFailure,
+    Fault::DnsRebinding,
+    Fault::ReplayAttack,
+    Fault::Forgery,
+    Fault::StoreBusy,
+    Fault::ClockSkew,
+    Fault::ClockStep,
 ];
 
 impl Scenario {

@@ -2,15 +2,19 @@
 //! real SQLite.
 
 mod application;
-mod checkers;
+mod attacker;
 mod fuse;
 mod host;
 mod lives;
+mod names;
 mod observer;
 mod request;
+mod stage;
 mod stream;
+mod verify;
+mod watched;
+mod witness;
 mod world;
 
 pub use host::SimHost;
-pub use observer::{ReceiverSnapshot, SenderSnapshot};
 pub use world::run;

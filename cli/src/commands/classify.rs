@@ -94,7 +94,7 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
         return Ok(Ending::AsItShould);
     };
     let now = match at {
-        Instant::Now => TokioHost.now(),
+        Instant::Now => TokioHost.wall(),
         Instant::At(at) => at,
     };
     let header = retry_after.map(|value| Header::new(value, now));

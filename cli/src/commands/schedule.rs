@@ -227,7 +227,7 @@ fn window(text: &str, from: Option<Calendar>) -> Result<Window, Failure> {
 fn calendar(from: Instant, timeline: &Timeline) -> Result<Calendar, Failure> {
     let from = match from {
         // Nobody plans by the millisecond.
-        Instant::Now => Timestamp::from_secs(TokioHost.now().as_secs()),
+        Instant::Now => Timestamp::from_secs(TokioHost.wall().as_secs()),
         Instant::At(at) => at,
     };
     let out_of_range = || {

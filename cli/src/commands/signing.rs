@@ -130,7 +130,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 pub(crate) fn instant_or_now(given: Option<Instant>) -> Timestamp {
     match given {
         Some(Instant::At(at)) => at,
-        Some(Instant::Now) | None => TokioHost.now(),
+        Some(Instant::Now) | None => TokioHost.wall(),
     }
 }
 

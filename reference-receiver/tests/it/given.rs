@@ -5,7 +5,7 @@ use std::future::{Future, pending};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -282,11 +282,18 @@ pub(crate) fn text(answer: &Answer) -> String {
 pub(crate) struct Fused {
     fuse: Arc<Mutex<Option<CrashPoint>>>,
     passed: Arc<Mutex<Vec<CrashPoint>>>,
+    /// By how much the wall clock is ahead of the time by which everything waits.
+    wall_ahead_ms: Arc<AtomicI64>,
 }
 
 impl Fused {
     pub(crate) fn new(fuse: Option<CrashPoint>) -> Self {
-        Self { fuse: Arc::new(Mutex::new(fuse)), passed: Arc::default() }
+        let fuse = Arc::new(Mutex::new(fuse));
+        Self { fuse, passed: Arc::default(), wall_ahead_ms: Arc::default() }
+    }
+
+    pub(crate) fn set_wall_ahead(&self, by_ms: i64) {
+        self.wall_ahead_ms.store(by_ms, SeqCst);
     }
 
     pub(crate) fn passed(&self) -> Vec<CrashPoint> {
@@ -322,6 +329,11 @@ impl Host for Fused {
 
     fn now(&self) -> Timestamp {
         TokioHost.now()
+    }
+
+    fn wall(&self) -> Timestamp {
+        let ahead = self.wall_ahead_ms.load(SeqCst);
+        Timestamp::from_millis(TokioHost.wall().as_millis() + ahead)
     }
 
     fn entropy(&self) -> u64 {

@@ -3,12 +3,13 @@
 use hookproof_core::id::ID_BYTES_MAX;
 use hookproof_core::signature::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
 use hookproof_core::time::{Millis, Timestamp};
+use hookproof_receiver::effect::Ledger;
 use hookproof_receiver::sqlite::SqliteInbox;
 use hookproof_receiver::store::{InboxStore as _, Totals};
 use hookproof_runtime::host::Host as _;
 use hookproof_runtime::tokio_host::TokioHost;
 
-use crate::given::{BODY, Disk, Post, Running, config, secrets, start, text};
+use crate::given::{BODY, Disk, Fused, Post, Running, config, secrets, start, text};
 
 #[tokio::test]
 async fn whatever_is_wrong_with_a_signature_the_answer_is_the_same_and_nothing_is_stored() {
@@ -154,4 +155,18 @@ async fn a_path_that_is_not_there_and_a_method_that_it_does_not_take_are_said_so
 
 async fn assert_one_event(receiver: &Running<SqliteInbox<TokioHost>>) {
     assert_eq!(receiver.until(|totals| totals.applied == 1).await.events, 1);
+}
+
+#[tokio::test]
+async fn how_old_a_request_is_the_wall_clock_says() {
+    let (disk, host) = (Disk::new(), Fused::new(None));
+    host.set_wall_ahead(-3_600_000);
+    let store = disk.open_with(host.clone(), Ledger).await;
+    let receiver = start(host, store, config()).await;
+    let an_hour_ago = Timestamp::from_secs(TokioHost.wall().as_secs() - 3_600);
+    let by_the_wall = Post::at("shop", "msg_1", an_hour_ago, BODY).request();
+    assert_eq!(receiver.send(by_the_wall).await.status, 202);
+    let by_what_has_passed = Post::new("shop", "msg_2", BODY).request();
+    assert_eq!(receiver.send(by_what_has_passed).await.status, 401);
+    receiver.stop().await;
 }

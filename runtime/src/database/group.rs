@@ -149,7 +149,13 @@ async fn write_inline<H: Host>(host: H, connection: Connection, mut jobs: mpsc::
         if latency > Millis::ZERO {
             host.sleep(latency).await;
         }
-        let committed = executed.and_then(|answers| commit(&connection, answers));
+        let committed = executed.and_then(|answers| {
+            if host.refuses_commit() {
+                refuse(&connection, answers)
+            } else {
+                commit(&connection, answers)
+            }
+        });
         host.at(CrashPoint::StoreCommitted).await;
         answer(committed);
     }
@@ -215,6 +221,13 @@ fn commit(connection: &Connection, answers: Vec<Answer>) -> Executed {
             Err((answers, error.to_string()))
         }
     }
+}
+
+/// What becomes of a group whose commit is refused.
+fn refuse(connection: &Connection, answers: Vec<Answer>) -> Executed {
+    // If this fails, the next BEGIN will, and will say so.
+    let _ = connection.execute_batch("ROLLBACK");
+    Err((answers, "the database is busy".to_owned()))
 }
 
 fn answer(executed: Executed) {

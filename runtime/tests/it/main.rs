@@ -3,6 +3,7 @@
 #![expect(clippy::panic, reason = "a helper that finds something wrong ends the test")]
 
 mod client;
+mod clock;
 mod crash_point;
 mod given;
 mod group;

@@ -57,6 +57,10 @@ impl Host for Mortal {
         HOST.now()
     }
 
+    fn wall(&self) -> Timestamp {
+        HOST.wall()
+    }
+
     fn entropy(&self) -> u64 {
         HOST.entropy()
     }

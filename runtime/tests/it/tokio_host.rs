@@ -57,6 +57,9 @@ async fn now_is_the_wall_clock_in_milliseconds() {
     let before = clock();
     let now = u128::try_from(HOST.now().as_millis()).expect("after 1970");
     assert!((before..=clock()).contains(&now), "{now}");
+    let before = clock();
+    let wall = u128::try_from(HOST.wall().as_millis()).expect("after 1970");
+    assert!((before..=clock()).contains(&wall), "{wall}");
 }
 
 #[tokio::test]

@@ -59,6 +59,10 @@ impl Host for Scripted {
         HOST.now()
     }
 
+    fn wall(&self) -> Timestamp {
+        HOST.wall()
+    }
+
     fn entropy(&self) -> u64 {
         HOST.entropy()
     }

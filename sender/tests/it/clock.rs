@@ -31,13 +31,20 @@ pub(crate) fn at(ms: u64) -> Timestamp {
 pub(crate) struct Clock {
     /// How long it has run.
     elapsed: Arc<watch::Sender<Millis>>,
-    /// By how much the wall clock was set, in milliseconds.
+    /// By how much the time by which everything waits was set, in milliseconds. A real host never
+    /// sets it back.
     set_by: Arc<AtomicI64>,
+    /// By how much the wall clock is ahead of that, in milliseconds.
+    wall_ahead: Arc<AtomicI64>,
 }
 
 impl Clock {
     pub(crate) fn new() -> Self {
-        Self { elapsed: Arc::new(watch::Sender::new(Millis::ZERO)), set_by: Arc::default() }
+        Self {
+            elapsed: Arc::new(watch::Sender::new(Millis::ZERO)),
+            set_by: Arc::default(),
+            wall_ahead: Arc::default(),
+        }
     }
 
     /// Goes on to that many milliseconds after the [`EPOCH`].
@@ -45,7 +52,12 @@ impl Clock {
         self.elapsed.send_replace(Millis::new(ms));
     }
 
-    /// Sets the wall clock, which no wait takes notice of.
+    /// Sets the wall clock alone.
+    pub(crate) fn set_wall_ahead(&self, by_ms: i64) {
+        self.wall_ahead.store(by_ms, SeqCst);
+    }
+
+    /// Sets both clocks, which no wait takes notice of.
     pub(crate) fn set_back(&self, by: Millis) {
         let by = i64::try_from(by.get()).expect("it is short");
         self.set_by.fetch_sub(by, SeqCst);
@@ -61,6 +73,10 @@ impl Host for Clock {
     fn now(&self) -> Timestamp {
         let elapsed = i64::try_from(self.elapsed.borrow().get()).expect("it is short");
         Timestamp::from_millis(EPOCH.as_millis() + elapsed + self.set_by.load(SeqCst))
+    }
+
+    fn wall(&self) -> Timestamp {
+        Timestamp::from_millis(self.now().as_millis() + self.wall_ahead.load(SeqCst))
     }
 
     /// The shortest wait is over whether the clock moves or not: who waits so long wants to look again.

@@ -3,14 +3,14 @@
 
 use hookproof_core::delivery::Phase;
 use hookproof_core::signature::ID_HEADER;
-use hookproof_core::time::Millis;
+use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::host::Host as _;
 use hookproof_sender::store::{Publication, Store as _};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::clock::{Clock, EPOCH};
+use crate::clock::{Clock, EPOCH, at};
 use crate::failing::FailingStore;
-use crate::receiver::{Receiver, accepting, read_request};
+use crate::receiver::{Arrival, Receiver, accepting, read_request};
 use crate::running::{HOST, Home, config, eventually};
 use crate::store::event;
 
@@ -138,4 +138,21 @@ async fn the_wall_clock_set_back_during_an_attempt_does_not_turn_an_answer_into_
     eventually("the request arrives", || async { (clock.now() < EPOCH).then_some(()) }).await;
     clock.to(total - 100);
     assert_eq!(sender.settled(&id).await.story(), ["200"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_signed_is_the_wall_clock_and_what_is_waited_for_is_not() {
+    let receiver = Receiver::with(&[500, 200]).await;
+    let home = Home::new();
+    let clock = Clock::new();
+    let sender = home.start_on_clock(&clock, config(&[1_000])).await;
+    let endpoint = sender.register(&receiver.url("/hook")).await;
+    clock.set_wall_ahead(-3_600_000);
+    let id = endpoint.delivery_of(&sender.publish("{}").await);
+    sender.attempted(&id, 1).await;
+    clock.to(1_000);
+    assert_eq!(sender.settled(&id).await.story(), ["500", "200"]);
+    let stamped: Vec<i64> = receiver.arrivals().iter().map(Arrival::timestamp).collect();
+    let an_hour_before = |now: Timestamp| now.as_secs() - 3_600;
+    assert_eq!(stamped, [an_hour_before(at(0)), an_hour_before(at(1_000))]);
 }

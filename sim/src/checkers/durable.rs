@@ -29,6 +29,7 @@ impl Checker for Durable {
                 Err(format!("{publish} was accepted as {event}, and is not committed"))
             }
             Fact::Accepted { .. } => RIGHT,
+            Fact::Lost { event } => Err(format!("{event} is no longer stored as it was")),
             Fact::Recorded { source, event } => {
                 self.recorded.insert((*source, *event));
                 NOTHING

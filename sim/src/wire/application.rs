@@ -10,8 +10,7 @@ use http_body_util::Full;
 use hyper::Request;
 use hyper::header::{CONNECTION, HOST};
 
-use super::host::{PORT, SENDER, SimHost};
-use crate::journal::Registered;
+use super::host::{PORT, RECEIVER_NAME, SENDER, SimHost};
 
 /// One event to publish.
 #[derive(Clone, Debug)]
@@ -37,21 +36,33 @@ pub(super) async fn register(host: &SimHost, script: &Script) {
     for (source, key) in &script.endpoints {
         let Ok(secret) = Secret::from_bytes(key.clone()) else { continue };
         let body = serde_json::json!({
-            "url": format!("http://receiver/hooks/{source}"),
+            "url": format!("http://{RECEIVER_NAME}/hooks/{source}"),
             "secrets": Secrets::one(secret),
         });
-        let endpoint_id = loop {
+        loop {
             let request = post("/endpoints", None, body.to_string().into_bytes());
             match call(host, request).await {
-                Some(answer) if answer.status == 201 => match id_of(&answer) {
-                    Some(id) => break id,
-                    None => host.sleep(Millis::new(100)).await,
-                },
+                Some(answer) if answer.status == 201 => break,
                 _ => host.sleep(Millis::new(100)).await,
             }
-        };
-        let registered = Registered { endpoint_id, source: source.clone(), key: key.clone() };
-        host.stage.journal.facts(|facts| facts.endpoints.push(registered));
+        }
+        host.stage.witness().registered += 1;
+    }
+}
+
+/// How long its owner takes to see to an endpoint that was disabled.
+const SEEN_TO: Millis = Millis::from_secs(5);
+
+/// The owner of the endpoints enables those again that were disabled.
+pub(super) async fn own(host: SimHost) {
+    loop {
+        host.sleep(SEEN_TO).await;
+        let disabled = host.stage.witness().disabled();
+        for endpoint in disabled {
+            // If it does not work, it is tried again the next time.
+            let _ =
+                call(&host, post(&format!("/endpoints/{endpoint}/enable"), None, Vec::new())).await;
+        }
     }
 }
 
@@ -63,9 +74,7 @@ pub(super) fn publish(host: &SimHost, script: Script) {
         host.spawn(async move {
             let host = task_host;
             host.sleep(publish.at.since(host.now())).await;
-            host.stage.journal.facts(|facts| {
-                facts.wanted.insert(publish.key.clone(), publish.body.clone());
-            });
+            host.stage.witness().wants(host.true_now(), &publish.key, &publish.body);
             until_accepted(&host, &publish).await;
         });
     }
@@ -78,9 +87,9 @@ async fn until_accepted(host: &SimHost, publish: &Publish) {
         if let Some(answer) = answer.filter(|answer| answer.status == 202)
             && let Some(id) = id_of(&answer)
         {
-            let journal = &host.stage.journal;
-            journal.line(host.now(), host.name(), format!("{} accepted as {id}", publish.key));
-            journal.facts(|facts| facts.acknowledged.insert(publish.key.clone(), id));
+            let (stage, now) = (&host.stage, host.true_now());
+            stage.journal.line(now, host.name(), format!("{} accepted as {id}", publish.key));
+            stage.witness().accepted(now, &publish.key, &id);
             return;
         }
         let pause = host.stage.choices.between(host.name(), "pause", 1, 10) * 100;

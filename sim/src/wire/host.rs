@@ -1,124 +1,58 @@
 //! The simulated host: the seam's other implementation.
 
-use std::collections::BTreeMap;
 use std::future::{Future, pending};
 use std::io;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use hookproof_core::time::{Millis, Timestamp};
+use hookproof_runtime::clock::{Reading, SteadyClock};
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::host::Host;
-use rusqlite::Connection;
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::fuse::{Fuse, Fused};
+use super::stage::{Stage, lock, true_now};
 use super::stream::{Plan, SimStream};
-use crate::choices::Choices;
-use crate::fault::{ConnectionFault, Fault, Faults};
-use crate::journal::Journal;
-use crate::zoo::HarnessMutant;
+use super::witness::{AttemptName, Moment};
+use crate::fact::{Fact, Life as LifeNo};
+use crate::fault::{ConnectionFault, Fault};
+use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant};
 
 /// The names of the hosts, which are also their names in the network.
 pub(super) const SENDER: &str = "sender";
 pub(super) const RECEIVER: &str = "receiver";
 pub(super) const APPLICATION: &str = "application";
+pub(super) const ATTACKER: &str = "attacker";
+
+/// The name under which the sender knows the receiver: one that its address policy takes for public.
+pub(super) const RECEIVER_NAME: &str = "receiver.sim";
 
 /// The one port that everybody serves on.
 pub(super) const PORT: u16 = 80;
 
-/// What all hosts of one history share: the choices, the record, and which faults are on.
-pub(super) struct Stage {
-    pub(super) choices: Choices,
-    pub(super) journal: Journal,
-    pub(super) faults: Faults,
-    pub(super) crashes_max: u64,
-    pub(super) harness: Option<HarnessMutant>,
-    pub(super) faults_on: AtomicBool,
-    pub(super) partition_on: AtomicBool,
-    /// Requests forwarded so far, by which overtaking is seen.
-    pub(super) forwarded: AtomicU64,
-    /// The harness's own look into the sender's store.
-    pub(super) sender_store: Mutex<Option<Connection>>,
-    lives: Mutex<BTreeMap<&'static str, Life>>,
-}
+/// Where a resolver leads that is not to be trusted: the clouds' metadata service, the sender itself,
+/// and a machine beside it.
+const DENIED: [Ipv4Addr; 3] =
+    [Ipv4Addr::new(169, 254, 169, 254), Ipv4Addr::LOCALHOST, Ipv4Addr::new(10, 0, 0, 1)];
 
-/// The current life of a host.
-#[derive(Default)]
-struct Life {
-    fuse: Fuse,
-    boots: u64,
-    crashes: u64,
-}
-
-impl Stage {
-    pub(super) fn new(
-        choices: Choices,
-        journal: Journal,
-        faults: Faults,
-        crashes_max: u64,
-        harness: Option<HarnessMutant>,
-    ) -> Self {
-        Self {
-            choices,
-            journal,
-            faults,
-            crashes_max,
-            harness,
-            faults_on: AtomicBool::new(false),
-            partition_on: AtomicBool::new(false),
-            forwarded: AtomicU64::new(0),
-            sender_store: Mutex::new(None),
-            lives: Mutex::default(),
-        }
-    }
-
-    pub(super) fn are_faults_on(&self) -> bool {
-        self.faults_on.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn is_partitioned(&self) -> bool {
-        self.partition_on.load(Ordering::Relaxed)
-    }
-
-    /// Whether the current life of a host has ended.
-    pub(super) fn has_ended(&self, name: &'static str) -> bool {
-        self.lives().get(name).is_some_and(|life| life.fuse.is_blown())
-    }
-
-    /// Ends every host: nothing runs on any of them any more.
-    pub(super) fn end_all(&self) {
-        for life in self.lives().values() {
-            life.fuse.blow();
-        }
-    }
-
-    fn lives(&self) -> MutexGuard<'_, BTreeMap<&'static str, Life>> {
-        self.lives.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the sender's store, as committed, holds this attempt as in flight.
-    pub(super) fn is_claimed(&self, delivery: &str, attempt: &str) -> bool {
-        let store = self.sender_store.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(connection) = store.as_ref() else { return false };
-        connection
-            .prepare_cached(
-                "SELECT count(*) FROM deliveries
-                 WHERE id = ?1 AND phase = 'in_flight' AND attempts = ?2",
-            )
-            .and_then(|mut query| query.query_row([delivery, attempt], |row| row.get::<_, i64>(0)))
-            .is_ok_and(|count| count == 1)
-    }
-}
-
-/// A host in the simulated network. Its clock is turmoil's, its entropy and its mortality are
-/// choices, and its connections suffer the faults of the history.
+/// A host in the simulated network. Its clocks are turmoil's, as wrong as the history has them; its
+/// entropy and its mortality are choices, and its connections suffer the faults of the history.
 #[derive(Clone)]
 pub struct SimHost {
     name: &'static str,
     pub(super) stage: Arc<Stage>,
     fuse: Fuse,
+    boots: u32,
+    /// The clock that everything waits by: production's own.
+    clock: Arc<Mutex<SteadyClock>>,
+    /// When the store began the commit that is under way, by the true clock.
+    commit_began: Arc<AtomicI64>,
+    /// Whether that commit is to be refused.
+    refuses: Arc<AtomicBool>,
 }
 
 impl SimHost {
@@ -127,18 +61,29 @@ impl SimHost {
     pub(super) fn boot(name: &'static str, stage: &Arc<Stage>) -> Self {
         let fuse = Fuse::default();
         let boots = {
-            let mut lives = stage.lives();
+            let mut lives = lock(&stage.lives);
             let life = lives.entry(name).or_default();
             life.fuse = fuse.clone();
             life.boots += 1;
             life.boots
         };
         tokio::spawn(fuse.clone().reap());
-        let host = Self { name, stage: stage.clone(), fuse };
-        if boots > 1
-            && let Some(fault) = host.crash_fault()
-        {
-            stage.journal.fired(host.now(), name, fault, "and is up again");
+        let clock = SteadyClock::new(reading(stage.wall_ahead(name)));
+        let host = Self {
+            name,
+            stage: stage.clone(),
+            fuse,
+            boots,
+            clock: Arc::new(Mutex::new(clock)),
+            commit_began: Arc::default(),
+            refuses: Arc::default(),
+        };
+        if name == SENDER {
+            lock(&stage.claimed).clear();
+            stage.witness().sender_starts(&host.moment());
+        }
+        if let Some(fault) = host.crash_fault().filter(|_| boots > 1) {
+            stage.journal.fired(true_now(), name, fault, "and is up again");
         }
         host
     }
@@ -147,11 +92,22 @@ impl SimHost {
         self.name
     }
 
+    #[expect(clippy::unused_self, reason = "it is a host's to ask: elsewhere there is no clock")]
+    pub(super) fn true_now(&self) -> Timestamp {
+        true_now()
+    }
+
+    /// What all clocks of the host show.
+    pub(super) fn moment(&self) -> Moment {
+        let life = LifeNo { process: 0, number: self.boots };
+        Moment { now: true_now(), local: self.now(), wall: self.wall(), life }
+    }
+
     /// `task`, which ends with this life of the host.
     pub(super) fn bound(&self, task: impl Future<Output = ()> + Send + 'static) -> Fused {
         let host = self.clone();
         self.fuse.wrap(task, move |message| {
-            host.stage.journal.breakdown(host.now(), host.name, &format!("panic: {message}"));
+            host.stage.journal.breakdown(true_now(), host.name, &format!("panic: {message}"));
         })
     }
 
@@ -172,7 +128,7 @@ impl SimHost {
         if !stage.choices.chance(self.name, point.as_str(), per_mille) {
             return false;
         }
-        let mut lives = stage.lives();
+        let mut lives = lock(&stage.lives);
         let life = lives.entry(self.name).or_default();
         if life.crashes >= stage.crashes_max {
             return false;
@@ -180,14 +136,57 @@ impl SimHost {
         life.crashes += 1;
         stage.journal.chose(fault);
         // A broken harness: it says that it crashed the host, and goes on.
-        stage.harness != Some(HarnessMutant::CrashesNothing)
+        !stage.is_harness(HarnessMutant::CrashesNothing)
+    }
+
+    /// The store has committed, or tried to: both are looked into before anybody is told.
+    fn committed(&self) {
+        let at = self.moment();
+        let has_changed = match self.name {
+            SENDER => self.stage.witness().sender_committed(&at),
+            RECEIVER => self.stage.witness().receiver_committed(&at),
+            _ => return,
+        };
+        let began = Timestamp::from_millis(self.commit_began.load(Ordering::Relaxed));
+        let took = at.now.since(began);
+        let journal = &self.stage.journal;
+        if took >= Millis::new(100) {
+            journal.fired(at.now, self.name, Fault::SlowCommit, &took.to_string());
+        }
+        if self.refuses.swap(false, Ordering::Relaxed) && !has_changed {
+            journal.fired(at.now, self.name, Fault::StoreBusy, "nothing is stored");
+            if self.name == SENDER {
+                let until = at.now.plus(STORE_PAUSE);
+                self.stage.witness().tell(at.now, &Fact::Hindered { until });
+            }
+        }
+    }
+
+    /// Draws what happens to a connection; for an attempt of the sender once, and it is remembered.
+    fn draw_fault(&self) -> Option<Fault> {
+        let stage = &self.stage;
+        match stage.faults.on_connection(&stage.choices, self.name) {
+            ConnectionFault::Kind(fault) if stage.are_faults_on() => Some(fault),
+            _ => None,
+        }
+    }
+
+    /// What was drawn for the attempt whose task this is.
+    fn fault_of(&self, attempt: &AttemptName) -> Option<Fault> {
+        self.stage.witness().track(attempt).fault
     }
 
     fn plan(&self, fault: Fault) -> Plan {
         let choices = &self.stage.choices;
         let name = self.name;
+        let pick = |what, list: [u16; 4]| list[index(choices.draw(name, what, 4))];
+        let answer = |status| Plan::Answer { fault, status };
         match fault {
             Fault::RequestLost => Plan::LoseRequest,
+            // A broken harness: the response is said to be lost, and arrives.
+            Fault::ResponseLost if self.stage.is_harness(HarnessMutant::FaultNeverFires) => {
+                Plan::Clean
+            }
             Fault::ResponseLost => Plan::LoseResponse,
             Fault::ConnectionReset => Plan::Reset,
             Fault::Duplicate => {
@@ -198,18 +197,56 @@ impl SimHost {
             Fault::Reorder => {
                 Plan::Hold(Millis::new(choices.between(name, "held for", 1, 30) * 100))
             }
-            Fault::ServerError => {
-                let status = [500, 502, 503, 504][index(choices.draw(name, "5xx", 4))];
-                Plan::Answer { fault, status, retry_after: None }
+            Fault::SlowResponse if choices.chance(name, "slow body", 300) => Plan::SlowBody,
+            Fault::SlowResponse => {
+                Plan::Slow(Millis::from_secs(choices.between(name, "slow by", 1, 12)))
             }
-            Fault::TooManyRequests => {
-                let retry_after = choices
-                    .chance(name, "has retry-after", 500)
-                    .then(|| choices.between(name, "retry-after", 0, 8));
-                Plan::Answer { fault, status: 429, retry_after }
-            }
+            Fault::Oversize => Plan::Oversize,
+            Fault::ServerError => answer(pick("5xx", [500, 502, 503, 504])),
+            Fault::TooManyRequests => answer(429),
+            Fault::Redirect => answer(pick("3xx", [301, 302, 307, 308])),
+            Fault::ClientError => answer(pick("4xx", [400, 401, 403, 404])),
+            Fault::Gone => answer(410),
             _ => Plan::Clean,
         }
+    }
+
+    /// What a name resolves to while the resolver lies.
+    fn rebound(&self, allowed: IpAddr) -> Vec<IpAddr> {
+        let choices = &self.stage.choices;
+        let denied = IpAddr::V4(DENIED[index(choices.draw(self.name, "denied address", 3))]);
+        match choices.draw(self.name, "resolves to", 3) {
+            0 => vec![denied],
+            1 => vec![allowed, denied],
+            _ => vec![denied, allowed],
+        }
+    }
+}
+
+/// How long the sender waits after its store refused.
+const STORE_PAUSE: Millis = Millis::new(200);
+
+/// What both clocks of a host show whose wall clock is so far ahead.
+fn reading(wall_ahead_ms: i64) -> Reading {
+    let now = true_now().as_millis().saturating_mul(1_000_000);
+    Reading { wall_ns: now + wall_ahead_ms * 1_000_000, monotonic_ns: now }
+}
+
+/// The task of an attempt: whatever it does, it is known for which attempt.
+struct InAttempt<T> {
+    task: Pin<Box<T>>,
+    name: AttemptName,
+    stage: Arc<Stage>,
+}
+
+impl<T: Future<Output = ()>> Future for InAttempt<T> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        *lock(&self.stage.current) = Some(self.name.clone());
+        let polled = self.task.as_mut().poll(cx);
+        *lock(&self.stage.current) = None;
+        polled
     }
 }
 
@@ -236,8 +273,11 @@ impl Host for SimHost {
     const SIMULATED: bool = true;
 
     fn now(&self) -> Timestamp {
-        let since_epoch = turmoil::since_epoch().unwrap_or_default();
-        Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+        lock(&self.clock).read(reading(self.stage.wall_ahead(self.name))).0
+    }
+
+    fn wall(&self) -> Timestamp {
+        Timestamp::from_millis(true_now().as_millis() + self.stage.wall_ahead(self.name))
     }
 
     fn entropy(&self) -> u64 {
@@ -245,7 +285,17 @@ impl Host for SimHost {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        tokio::spawn(self.bound(task));
+        let attempt = match self.name {
+            SENDER => lock(&self.stage.claimed).pop_front(),
+            _ => None,
+        };
+        match attempt {
+            None => tokio::spawn(self.bound(task)),
+            Some(name) => {
+                let (task, stage) = (Box::pin(task), self.stage.clone());
+                tokio::spawn(self.bound(InAttempt { task, name, stage }))
+            }
+        };
     }
 
     fn sleep(&self, span: Millis) -> impl Future<Output = ()> + Send {
@@ -253,36 +303,53 @@ impl Host for SimHost {
     }
 
     async fn resolve(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        match [SENDER, RECEIVER].into_iter().find(|known| *known == name) {
-            Some(known) => Ok(vec![SocketAddr::new(turmoil::lookup(known), port)]),
-            None => Err(io::Error::new(io::ErrorKind::NotFound, format!("no host {name}"))),
+        let known = match name {
+            SENDER => SENDER,
+            RECEIVER_NAME => RECEIVER,
+            _ => return Err(io::Error::new(io::ErrorKind::NotFound, format!("no host {name}"))),
+        };
+        let address = turmoil::lookup(known);
+        let mut answers = vec![address];
+        if let Some(attempt) = self.stage.attempt() {
+            let fault = self.draw_fault();
+            if let Some(fault) = fault {
+                self.stage.journal.chose(fault);
+            }
+            self.stage.witness().track(&attempt).fault = fault;
+            match fault {
+                Some(Fault::DnsFailure) => {
+                    return Err(io::Error::new(io::ErrorKind::NotFound, "the resolver fails"));
+                }
+                Some(Fault::DnsRebinding) => answers = self.rebound(address),
+                _ => {}
+            }
         }
+        Ok(answers.into_iter().map(|answer| SocketAddr::new(answer, port)).collect())
     }
 
     async fn connect(&self, to: SocketAddr) -> io::Result<SimStream> {
         let stage = &self.stage;
         let latency = stage.choices.draw(self.name, "latency", 4) * 10;
-        let fault = match stage.faults.on_connection(&stage.choices, self.name) {
-            ConnectionFault::Kind(fault) if stage.are_faults_on() => Some(fault),
-            _ => None,
+        let attempt = stage.attempt();
+        let fault = match &attempt {
+            Some(attempt) => self.fault_of(attempt),
+            None => self.draw_fault(),
         };
+        if let Some(attempt) = &attempt {
+            let is_denied = to.ip() != turmoil::lookup(RECEIVER);
+            stage.witness().dialled(true_now(), attempt, is_denied);
+            if is_denied {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
+        }
         self.sleep(Millis::new(latency)).await;
-        if stage.is_partitioned() && self.name == SENDER {
-            stage.journal.fired(self.now(), self.name, Fault::Partition, "connecting in vain");
+        if let Some(attempt) = attempt.filter(|_| stage.is_partitioned()) {
+            stage.witness().track(&attempt).met_partition = true;
             pending::<()>().await;
         }
-        if let Some(fault) = fault {
-            stage.journal.chose(fault);
-        }
         match fault {
-            Some(Fault::ConnectRefused) => {
-                stage.journal.fired(self.now(), self.name, Fault::ConnectRefused, "");
-                Err(io::ErrorKind::ConnectionRefused.into())
-            }
-            Some(Fault::ConnectTimeout) => {
-                stage.journal.fired(self.now(), self.name, Fault::ConnectTimeout, "");
-                pending().await
-            }
+            Some(Fault::ConnectRefused) => Err(io::ErrorKind::ConnectionRefused.into()),
+            Some(Fault::ConnectTimeout) => pending().await,
             fault => {
                 let plan = fault.map_or(Plan::Clean, |fault| self.plan(fault));
                 let stream = TcpStream::connect(to).await?;
@@ -307,18 +374,32 @@ impl Host for SimHost {
 
     async fn accept(&self, listener: &mut TcpListener) -> io::Result<(SimStream, SocketAddr)> {
         let (stream, peer) = listener.accept().await?;
-        Ok((SimStream::plain(stream), peer))
+        let conflict = Mutant::Receiver(ReceiverMutant::ConflictOnDuplicate);
+        let is_wrong = self.name == RECEIVER && self.stage.mutant == Some(conflict);
+        let stream = if is_wrong {
+            SimStream::refusing_duplicates(stream)
+        } else {
+            SimStream::plain(stream)
+        };
+        Ok((stream, peer))
     }
 
     fn passes(&self, point: CrashPoint) -> bool {
         if self.fuse.is_blown() {
             return true;
         }
-        self.stage.journal.passed(self.now(), self.name, point);
+        match point {
+            CrashPoint::StoreExecuted => {
+                self.commit_began.store(true_now().as_millis(), Ordering::Relaxed);
+            }
+            CrashPoint::StoreCommitted => self.committed(),
+            _ => {}
+        }
+        self.stage.journal.passed(true_now(), self.name, point);
         if !self.crashes_here(point) {
             return false;
         }
-        self.stage.journal.crashed(self.now(), self.name, point);
+        self.stage.journal.crashed(true_now(), self.name, point);
         self.fuse.blow();
         true
     }
@@ -334,9 +415,19 @@ impl Host for SimHost {
         if !is_slow || !stage.are_faults_on() {
             return Millis::ZERO;
         }
-        let latency = Millis::new(stage.choices.between(self.name, "commit takes", 1, 10) * 100);
         stage.journal.chose(Fault::SlowCommit);
-        stage.journal.fired(self.now(), self.name, Fault::SlowCommit, &latency.to_string());
-        latency
+        Millis::new(stage.choices.between(self.name, "commit takes", 1, 10) * 100)
+    }
+
+    fn refuses_commit(&self) -> bool {
+        let stage = &self.stage;
+        let per_mille = stage.faults.per_mille(Fault::StoreBusy);
+        let is_busy = stage.choices.chance(self.name, "store busy", per_mille);
+        if !is_busy || !stage.are_faults_on() {
+            return false;
+        }
+        stage.journal.chose(Fault::StoreBusy);
+        self.refuses.store(true, Ordering::Relaxed);
+        true
     }
 }

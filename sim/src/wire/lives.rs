@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::future::{Future, pending};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookproof_core::address::{AddressPolicy, HostPattern};
+use hookproof_core::address::{AddressPolicy, Cidr};
 use hookproof_receiver::config::ReceiverConfig;
 use hookproof_receiver::sqlite::SqliteInbox;
 use hookproof_runtime::database::{DatabaseConfig, Durability};
@@ -16,10 +16,13 @@ use hookproof_sender::sqlite::SqliteStore;
 use hookproof_sender::tls::Tls;
 
 use super::application::{self, Script};
-use super::host::{APPLICATION, PORT, RECEIVER, SENDER, SimHost, Stage};
+use super::attacker;
+use super::host::{APPLICATION, ATTACKER, PORT, RECEIVER, SENDER, SimHost};
+use super::stage::Stage;
+use super::watched::Watched;
 use crate::zoo::Mutant;
 use crate::zoo::receivers::WrongInbox;
-use crate::zoo::senders::WrongStore;
+use crate::zoo::senders::{self, WrongStore};
 
 /// What it takes to start the sender again and again.
 #[derive(Clone)]
@@ -36,13 +39,23 @@ impl Sender {
         let Self { stage, path, config, tls, mutant } = self;
         live(SENDER, &stage, |host: SimHost| async move {
             let listener = host.listen(everywhere()).await.map_err(text)?;
+            if let Some(Mutant::Sender(mutant)) = mutant
+                && senders::before_start(mutant, &path, host.now()).map_err(text)?
+            {
+                host.stage.witness().sender_committed(&host.moment());
+            }
             let store = SqliteStore::open(&host, &database(path)).map_err(text)?;
+            let policy = config.policy.clone();
             match mutant {
                 Some(Mutant::Sender(mutant)) => {
-                    let store = WrongStore::new(store, host.clone(), mutant);
+                    let store = WrongStore::new(store, host.clone(), mutant, &policy);
+                    let store = Watched::new(store, host.clone(), &policy);
                     hookproof_sender::run(host, listener, config, tls, store, pending()).await;
                 }
-                _ => hookproof_sender::run(host, listener, config, tls, store, pending()).await,
+                _ => {
+                    let store = Watched::new(store, host.clone(), &policy);
+                    hookproof_sender::run(host, listener, config, tls, store, pending()).await;
+                }
             }
             Ok(())
         })
@@ -83,7 +96,17 @@ pub(super) async fn application(stage: Arc<Stage>, script: Script) -> turmoil::R
     live(APPLICATION, &stage, |host: SimHost| async move {
         application::register(&host, &script).await;
         application::publish(&host, script);
-        pending().await
+        application::own(host).await;
+        Ok(())
+    })
+    .await
+}
+
+/// What somebody on the way does.
+pub(super) async fn attacker(stage: Arc<Stage>) -> turmoil::Result {
+    live(ATTACKER, &stage, |host: SimHost| async move {
+        attacker::attack(host).await;
+        Ok(())
     })
     .await
 }
@@ -98,7 +121,7 @@ where
     let (witness, life) = (host.clone(), life(host.clone()));
     host.bound(async move {
         if let Err(what) = life.await {
-            witness.stage.journal.breakdown(witness.now(), name, &what);
+            witness.stage.journal.breakdown(witness.true_now(), name, &what);
         }
     })
     .await;
@@ -114,11 +137,10 @@ fn everywhere() -> SocketAddr {
     SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT)
 }
 
-/// Simulated hosts have private addresses and names of one label. The receiver may be reached under
-/// them, and nothing else.
-pub(super) fn address_policy() -> AddressPolicy {
-    let allow_hosts = Vec::from_iter(RECEIVER.parse::<HostPattern>());
-    AddressPolicy { allow_hosts, ..AddressPolicy::default() }
+/// Simulated hosts have private addresses. The receiver's may be reached, and no other.
+pub(super) fn address_policy(receiver: IpAddr) -> AddressPolicy {
+    let allow_cidrs = Vec::from_iter(format!("{receiver}/32").parse::<Cidr>());
+    AddressPolicy { allow_cidrs, ..AddressPolicy::default() }
 }
 
 fn database(path: PathBuf) -> DatabaseConfig {

@@ -1,127 +1,366 @@
-//! The harness's own look into both stores: by SQL, beside the code that wrote them.
+//! The harness's own look into both stores: by SQL, beside the code that wrote them, after each commit.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
-use hookproof_core::delivery::Delivery;
-use rusqlite::{Connection, OpenFlags};
+use hookproof_core::delivery::{AttemptRecord, Delivery};
+use rusqlite::{Connection, OpenFlags, Row};
+use serde::de::DeserializeOwned;
 
-/// What the sender's store holds, as committed.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct SenderSnapshot {
-    /// Event id → (idempotency key, body).
-    pub events: BTreeMap<String, (String, Vec<u8>)>,
-    /// All deliveries.
-    pub deliveries: Vec<Delivery>,
-    /// Recorded attempts per delivery.
-    pub attempts: BTreeMap<String, u64>,
-    /// What came of the last attempt of a delivery, in words.
-    pub outcomes: BTreeMap<String, String>,
+/// What a commit at the sender changed, in the order in which it is to be told.
+#[derive(Debug)]
+pub(super) enum SenderChange {
+    Registered { id: String, url: String },
+    Stored { id: String, key: String, body: Vec<u8> },
+    Written { state: Box<Delivery>, record: Option<AttemptRecord>, has_notice: bool },
+    Lost { delivery: String },
+    Enabled { id: String, is_enabled: bool },
+    Noticed { delivery: String },
 }
 
-/// What the receiver's store holds, as committed.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ReceiverSnapshot {
-    /// (source, event id) → phase.
-    pub inbox: BTreeMap<(String, String), String>,
-    /// (source, event id) → how many effects.
-    pub effects: BTreeMap<(String, String), u64>,
+/// What a commit at the receiver changed.
+#[derive(Debug)]
+pub(super) enum ReceiverChange {
+    Recorded { source: String, event: String, received_at: i64 },
+    Forgotten { source: String, event: String },
+    Effect { source: String, event: String },
+    WorkedOff { source: String, event: String, is_applied: bool },
 }
 
-/// A look into one file, taken again only when something was committed.
-pub(super) struct Watch<T> {
+/// A look into one file.
+pub(super) struct Eye<S> {
     path: PathBuf,
     connection: Option<Connection>,
     version: i64,
-    read: fn(&Connection) -> rusqlite::Result<T>,
-    pub(super) snapshot: T,
+    pub(super) seen: S,
 }
 
-impl<T: Default> Watch<T> {
-    pub(super) fn new(path: PathBuf, read: fn(&Connection) -> rusqlite::Result<T>) -> Self {
-        Self { path, connection: None, version: -1, read, snapshot: T::default() }
+impl<S: Seen> Eye<S> {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, connection: None, version: -1, seen: S::default() }
     }
 
-    /// The file that is looked into.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Looks again; says whether anything was committed since the last look.
-    pub(super) fn look(&mut self) -> rusqlite::Result<bool> {
+    /// What was committed since the last look; `None` if nothing was.
+    pub(super) fn look(&mut self) -> rusqlite::Result<Option<Vec<S::Change>>> {
         if self.connection.is_none() {
-            if !self.path.exists() {
-                return Ok(false);
-            }
             self.connection = Some(open(&self.path)?);
         }
-        let Some(connection) = &self.connection else { return Ok(false) };
+        let Some(connection) = &self.connection else { return Ok(None) };
         let version: i64 =
             connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if version == self.version {
-            return Ok(false);
+            return Ok(None);
         }
-        match (self.read)(connection) {
-            Ok(snapshot) => {
-                self.version = version;
-                self.snapshot = snapshot;
-                Ok(true)
-            }
-            // The host is still creating its tables.
-            Err(rusqlite::Error::SqliteFailure(_, Some(why))) if why.contains("no such table") => {
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
+        self.version = version;
+        self.seen.compare(connection).map(Some)
     }
 }
 
-pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
+fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(path, flags)
 }
 
-pub(super) fn read_sender(connection: &Connection) -> rusqlite::Result<SenderSnapshot> {
-    let events = connection
-        .prepare_cached("SELECT id, coalesce(idempotency_key, ''), body FROM events")?
-        .query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
-        .collect::<Result<_, _>>()?;
-    let deliveries = connection
-        .prepare_cached("SELECT state FROM deliveries ORDER BY seq")?
-        .query_map([], |row| {
-            let state: String = row.get(0)?;
-            serde_json::from_str(&state).map_err(|error| {
-                rusqlite::Error::FromSqlConversionFailure(
-                    0,
-                    rusqlite::types::Type::Text,
-                    error.into(),
-                )
-            })
-        })?
-        .collect::<Result<_, _>>()?;
-    let attempts = connection
-        .prepare_cached("SELECT delivery_id, count(*) FROM attempts GROUP BY delivery_id")?
-        .query_map([], |row| Ok((row.get(0)?, count(row, 1)?)))?
-        .collect::<Result<_, _>>()?;
-    let outcomes = connection
-        .prepare_cached("SELECT id, last_outcome FROM deliveries WHERE last_outcome IS NOT NULL")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<_, _>>()?;
-    Ok(SenderSnapshot { events, deliveries, attempts, outcomes })
+/// What was seen at the last look.
+pub(super) trait Seen: Default {
+    type Change;
+
+    /// Compares it with what is there, and takes that over.
+    fn compare(&mut self, connection: &Connection) -> rusqlite::Result<Vec<Self::Change>>;
 }
 
-pub(super) fn read_receiver(connection: &Connection) -> rusqlite::Result<ReceiverSnapshot> {
-    let inbox = connection
-        .prepare_cached("SELECT source, event_id, phase FROM inbox")?
-        .query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?
-        .collect::<Result<_, _>>()?;
-    let effects = connection
-        .prepare_cached("SELECT source, event_id, count(*) FROM effects GROUP BY source, event_id")?
-        .query_map([], |row| Ok(((row.get(0)?, row.get(1)?), count(row, 2)?)))?
-        .collect::<Result<_, _>>()?;
-    Ok(ReceiverSnapshot { inbox, effects })
+/// What was last seen at the sender.
+#[derive(Default)]
+pub(super) struct SenderSeen {
+    /// Endpoint id → whether it is enabled.
+    endpoints: BTreeMap<String, bool>,
+    /// How many events there are; their numbers grow.
+    events: (i64, i64),
+    /// Delivery id → its row, as text and as what it says.
+    deliveries: BTreeMap<String, (String, Delivery)>,
+    /// Delivery id → how many attempts are recorded.
+    attempts: BTreeMap<String, u32>,
+    /// Notices about deliveries that are dead → whether they were sent.
+    notices: BTreeMap<i64, bool>,
 }
 
-fn count(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    row.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0))
+impl SenderSeen {
+    /// All deliveries as they are stored.
+    pub(super) fn deliveries(&self) -> impl Iterator<Item = &Delivery> {
+        self.deliveries.values().map(|(_, state)| state)
+    }
+
+    /// One of them.
+    pub(super) fn delivery(&self, id: &str) -> Option<&Delivery> {
+        self.deliveries.get(id).map(|(_, state)| state)
+    }
+
+    /// The endpoints that are disabled.
+    pub(super) fn disabled(&self) -> impl Iterator<Item = &str> {
+        self.endpoints.iter().filter(|(_, is_enabled)| !**is_enabled).map(|(id, _)| id.as_str())
+    }
+
+    /// Whether each notice was sent.
+    pub(super) fn all_noticed(&self) -> bool {
+        self.notices.values().all(|is_sent| *is_sent)
+    }
+
+    fn endpoints(
+        &mut self,
+        connection: &Connection,
+        changes: &mut Vec<SenderChange>,
+    ) -> rusqlite::Result<Vec<SenderChange>> {
+        let mut statement =
+            connection.prepare_cached("SELECT id, url, status FROM endpoints ORDER BY rowid")?;
+        let rows = statement.query_map([], |row| {
+            Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, String>(2)? == "enabled"))
+        })?;
+        let mut switched = Vec::new();
+        for row in rows {
+            let (id, url, is_enabled) = row?;
+            match self.endpoints.insert(id.clone(), is_enabled) {
+                None => changes.push(SenderChange::Registered { id, url }),
+                Some(before) if before != is_enabled => {
+                    switched.push(SenderChange::Enabled { id, is_enabled });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(switched)
+    }
+
+    fn events(
+        &mut self,
+        connection: &Connection,
+        changes: &mut Vec<SenderChange>,
+    ) -> rusqlite::Result<()> {
+        let (mut count, mut last) = self.events;
+        let mut statement = connection.prepare_cached(
+            "SELECT rowid, id, coalesce(idempotency_key, ''), body FROM events
+             WHERE rowid > ?1 ORDER BY rowid",
+        )?;
+        let rows = statement
+            .query_map([last], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+        for row in rows {
+            let (number, id, key, body) = row?;
+            last = number;
+            count += 1;
+            changes.push(SenderChange::Stored { id, key, body });
+        }
+        let there: i64 = connection
+            .prepare_cached("SELECT count(*) FROM events")?
+            .query_row([], |row| row.get(0))?;
+        if there < count {
+            changes.push(SenderChange::Lost { delivery: String::new() });
+        }
+        self.events = (there, last);
+        Ok(())
+    }
+
+    fn deliveries_changed(
+        &mut self,
+        connection: &Connection,
+        changes: &mut Vec<SenderChange>,
+    ) -> rusqlite::Result<()> {
+        let noticed = self.new_notices(connection)?;
+        let rows: Vec<(String, String)> = connection
+            .prepare_cached("SELECT id, state FROM deliveries ORDER BY seq")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<_, _>>()?;
+        let mut gone: Vec<String> = self.deliveries.keys().cloned().collect();
+        for (id, text) in rows {
+            gone.retain(|known| *known != id);
+            if self.deliveries.get(&id).is_some_and(|(known, _)| *known == text) {
+                continue;
+            }
+            let state: Delivery = json(&text)?;
+            let record = self.new_record(connection, &id)?;
+            let has_notice = noticed.contains(&id);
+            self.deliveries.insert(id, (text, state.clone()));
+            changes.push(SenderChange::Written { state: Box::new(state), record, has_notice });
+        }
+        for delivery in gone {
+            self.deliveries.remove(&delivery);
+            changes.push(SenderChange::Lost { delivery });
+        }
+        self.lost_attempts(connection, changes)
+    }
+
+    /// The record of the attempt that ended with this change.
+    fn new_record(
+        &mut self,
+        connection: &Connection,
+        id: &str,
+    ) -> rusqlite::Result<Option<AttemptRecord>> {
+        let known = self.attempts.get(id).copied().unwrap_or(0);
+        let record: Option<AttemptRecord> = connection
+            .prepare_cached(
+                "SELECT record FROM attempts WHERE delivery_id = ?1 AND attempt > ?2
+                 ORDER BY attempt LIMIT 1",
+            )?
+            .query_map((id, known), |row| from_json(row, 0))?
+            .next()
+            .transpose()?;
+        if let Some(record) = &record {
+            self.attempts.insert(id.to_owned(), record.attempt);
+        }
+        Ok(record)
+    }
+
+    /// What was recorded stays so.
+    fn lost_attempts(
+        &mut self,
+        connection: &Connection,
+        changes: &mut Vec<SenderChange>,
+    ) -> rusqlite::Result<()> {
+        let there: BTreeMap<String, u32> = connection
+            .prepare_cached("SELECT delivery_id, max(attempt) FROM attempts GROUP BY delivery_id")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<_, _>>()?;
+        for (delivery, known) in &self.attempts {
+            if there.get(delivery) != Some(known) {
+                changes.push(SenderChange::Lost { delivery: delivery.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The deliveries that a notice was written about. One that the breaker's rule writes is about
+    /// the endpoint.
+    fn new_notices(&mut self, connection: &Connection) -> rusqlite::Result<Vec<String>> {
+        let mut statement = connection.prepare_cached(
+            "SELECT id, delivery_id FROM notices WHERE reason <> '\"given_up\"' ORDER BY id",
+        )?;
+        let rows =
+            statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+        let mut new = Vec::new();
+        for row in rows {
+            let (number, delivery) = row?;
+            if let Entry::Vacant(place) = self.notices.entry(number) {
+                place.insert(false);
+                new.push(delivery);
+            }
+        }
+        Ok(new)
+    }
+
+    fn noticed(
+        &mut self,
+        connection: &Connection,
+        changes: &mut Vec<SenderChange>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = connection
+            .prepare_cached("SELECT id, delivery_id FROM notices WHERE sent_at IS NOT NULL")?;
+        let rows =
+            statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+        for row in rows {
+            let (number, delivery) = row?;
+            if let Some(is_sent) = self.notices.get_mut(&number).filter(|is_sent| !**is_sent) {
+                *is_sent = true;
+                changes.push(SenderChange::Noticed { delivery });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Seen for SenderSeen {
+    type Change = SenderChange;
+
+    fn compare(&mut self, connection: &Connection) -> rusqlite::Result<Vec<SenderChange>> {
+        let mut changes = Vec::new();
+        let switched = self.endpoints(connection, &mut changes)?;
+        self.events(connection, &mut changes)?;
+        self.deliveries_changed(connection, &mut changes)?;
+        changes.extend(switched);
+        self.noticed(connection, &mut changes)?;
+        Ok(changes)
+    }
+}
+
+/// What was last seen at the receiver.
+#[derive(Default)]
+pub(super) struct ReceiverSeen {
+    /// (source, event id) → phase.
+    inbox: BTreeMap<(String, String), String>,
+    last_effect: i64,
+    /// How many effects there are.
+    pub(super) effects: u64,
+}
+
+impl ReceiverSeen {
+    /// Whether each entry is worked off.
+    pub(super) fn is_settled(&self) -> bool {
+        self.inbox.values().all(|phase| is_final(phase))
+    }
+
+    fn new_effects(
+        &mut self,
+        connection: &Connection,
+        changes: &mut Vec<ReceiverChange>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = connection
+            .prepare_cached("SELECT id, source, event_id FROM effects WHERE id > ?1 ORDER BY id")?;
+        let rows = statement
+            .query_map([self.last_effect], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        for row in rows {
+            let (number, source, event) = row?;
+            self.last_effect = number;
+            self.effects += 1;
+            changes.push(ReceiverChange::Effect { source, event });
+        }
+        Ok(())
+    }
+}
+
+fn is_final(phase: &str) -> bool {
+    !matches!(phase, "pending" | "claimed")
+}
+
+impl Seen for ReceiverSeen {
+    type Change = ReceiverChange;
+
+    fn compare(&mut self, connection: &Connection) -> rusqlite::Result<Vec<ReceiverChange>> {
+        let mut changes = Vec::new();
+        let mut worked_off = Vec::new();
+        let mut gone = std::mem::take(&mut self.inbox);
+        let mut statement = connection.prepare_cached(
+            "SELECT source, event_id, phase, received_at FROM inbox ORDER BY seq",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let key: (String, String) = (row.get(0)?, row.get(1)?);
+            Ok((key, row.get::<_, String>(2)?, row.get(3)?))
+        })?;
+        for row in rows {
+            let (key, phase, received_at) = row?;
+            let (source, event) = key.clone();
+            let before = gone.remove(&key);
+            if before.is_none() {
+                let (source, event) = key.clone();
+                changes.push(ReceiverChange::Recorded { source, event, received_at });
+            }
+            if is_final(&phase) && before.as_ref() != Some(&phase) {
+                let is_applied = phase == "applied";
+                worked_off.push(ReceiverChange::WorkedOff { source, event, is_applied });
+            }
+            self.inbox.insert(key, phase);
+        }
+        let forgotten = gone.into_keys();
+        changes
+            .extend(forgotten.map(|(source, event)| ReceiverChange::Forgotten { source, event }));
+        self.new_effects(connection, &mut changes)?;
+        changes.append(&mut worked_off);
+        Ok(changes)
+    }
+}
+
+fn json<T: DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error.into())
+    })
+}
+
+fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    json(row.get_ref(column)?.as_str()?)
 }

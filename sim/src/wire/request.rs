@@ -12,8 +12,8 @@ impl RawRequest {
     /// The request in `bytes`, once it is whole. Only what our own client writes is understood: a
     /// body with a content length.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
-        let head_end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
-        let mut lines = bytes[..head_end].split(|b| *b == b'\n').map(|l| l.trim_ascii_end());
+        let head_end = head_end(bytes)?;
+        let mut lines = bytes[..head_end - 4].split(|b| *b == b'\n').map(|l| l.trim_ascii_end());
         let request_line = std::str::from_utf8(lines.next()?).ok()?;
         let path = request_line.split(' ').nth(1)?.to_owned();
         let headers: Vec<(String, Vec<u8>)> = lines
@@ -28,14 +28,49 @@ impl RawRequest {
             .find(|(name, _)| name == "content-length")
             .and_then(|(_, value)| std::str::from_utf8(value).ok()?.parse::<usize>().ok())
             .unwrap_or(0);
-        let body = bytes[head_end + 4..].get(..length)?.to_vec();
+        let body = bytes[head_end..].get(..length)?.to_vec();
         Some(Self { path, headers, body })
+    }
+
+    /// Changes the value of a header field.
+    pub(super) fn change(&mut self, name: &str, change: impl Fn(&str) -> String) {
+        for (field, value) in &mut self.headers {
+            if field == name {
+                *value = change(&String::from_utf8_lossy(value)).into_bytes();
+            }
+        }
+    }
+
+    /// The request as bytes on the wire.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = format!("POST {} HTTP/1.1\r\n", self.path).into_bytes();
+        for (name, value) in &self.headers {
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.extend_from_slice(b": ");
+            bytes.extend_from_slice(value);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&self.body);
+        bytes
     }
 
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self.headers.iter().find(|(field, _)| field == name)?;
         std::str::from_utf8(value).ok()
     }
+}
+
+/// The end of a message's head, the empty line included, once that is there.
+pub(super) fn head_end(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
+}
+
+/// How many seconds the `Retry-After` in the head of a response asks for. Our receiver writes no
+/// other form.
+pub(super) fn retry_after_of(head: &[u8]) -> Option<u64> {
+    let head = std::str::from_utf8(head).ok()?.to_ascii_lowercase();
+    head.lines().find_map(|line| line.strip_prefix("retry-after:")?.trim().parse().ok())
 }
 
 /// The status code at the beginning of a response.

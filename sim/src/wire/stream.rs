@@ -13,10 +13,11 @@ use hookproof_runtime::host::Host as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use turmoil::net::TcpStream;
 
+use super::attacker;
 use super::host::{SENDER, SimHost};
-use super::request::{RawRequest, status_of};
+use super::request::{RawRequest, head_end, retry_after_of, status_of};
+use crate::asked;
 use crate::fault::Fault;
-use crate::journal::WireRequest;
 
 /// What happens to the one request of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +28,17 @@ pub(super) enum Plan {
     Reset,
     Duplicate(Millis),
     Hold(Millis),
-    Answer { fault: Fault, status: u16, retry_after: Option<u64> },
+    /// The response comes that much later.
+    Slow(Millis),
+    /// The head of the response comes, and its body does not.
+    SlowBody,
+    /// The head of the response is larger than anybody reads.
+    Oversize,
+    /// A gateway answers in the server's place.
+    Answer {
+        fault: Fault,
+        status: u16,
+    },
 }
 
 /// A simulated connection.
@@ -35,6 +46,8 @@ pub struct SimStream(Kind);
 
 enum Kind {
     Plain(TcpStream),
+    /// R11: what the server answers to a duplicate is 409.
+    RefusingDuplicates(TcpStream),
     Tapped(Box<Tapped>),
 }
 
@@ -54,9 +67,13 @@ struct Tapped {
     held_since: u64,
     /// What a gateway answers instead of the server.
     canned: Option<Vec<u8>>,
-    /// The beginning of the response, until its status is known.
+    /// Until when the response is kept back.
+    slow: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The beginning of the response, until its head is known.
     head: Vec<u8>,
     status: Option<u16>,
+    /// Whether the receiver had to take the request when it left.
+    was_valid: Option<bool>,
 }
 
 impl SimStream {
@@ -81,46 +98,92 @@ impl SimStream {
             hold: None,
             held_since: 0,
             canned: None,
+            slow: None,
             head: Vec::new(),
             status: None,
+            was_valid: None,
         })))
+    }
+
+    /// The server's side of a connection, for the mutant R11.
+    pub(super) fn refusing_duplicates(stream: TcpStream) -> Self {
+        Self(Kind::RefusingDuplicates(stream))
     }
 }
 
 impl Tapped {
     /// A whole request was written: it is on the wire.
     fn on_request(&mut self, request: RawRequest) {
-        if self.host.name() == SENDER {
+        if self.is_sender() {
             note_request(&self.host, &request);
+            self.was_valid = self.host.stage.is_valid_for_receiver(&request);
         }
-        self.request = Some(request);
         let bytes = std::mem::take(&mut self.written);
         match self.plan {
-            Plan::LoseRequest => self.fired(Fault::RequestLost, ""),
-            Plan::Answer { fault, status, retry_after } => {
-                self.fired(fault, &status.to_string());
-                self.canned = Some(canned(status, retry_after));
+            Plan::LoseRequest => {}
+            Plan::Oversize => self.canned = Some(oversize()),
+            Plan::Answer { fault, status } => {
+                self.canned = Some(self.gateway(fault, status, &request));
             }
             Plan::Hold(span) => {
-                let host = self.host.clone();
-                self.hold = Some(Box::pin(async move { host.sleep(span).await }));
+                self.hold = Some(self.wait(span));
                 self.held_since = self.host.stage.forwarded.load(Ordering::Relaxed);
                 self.outgoing = bytes;
             }
-            Plan::Duplicate(delay) => {
-                self.duplicate(bytes.clone(), delay);
+            Plan::Slow(span) => {
+                self.slow = Some(self.wait(span));
                 self.outgoing = bytes;
             }
-            Plan::Clean | Plan::LoseResponse | Plan::Reset => self.outgoing = bytes,
+            Plan::Duplicate(delay) => {
+                self.duplicate(&request, bytes.clone(), delay);
+                self.outgoing = bytes;
+            }
+            Plan::Clean | Plan::LoseResponse | Plan::Reset | Plan::SlowBody => {
+                self.outgoing = bytes;
+            }
         }
+        self.request = Some(request);
+    }
+
+    /// Only the sender talks to the receiver; the application talks to the sender.
+    fn is_sender(&self) -> bool {
+        self.host.name() == SENDER
+    }
+
+    fn wait(&self, span: Millis) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let host = self.host.clone();
+        Box::pin(async move { host.sleep(span).await })
+    }
+
+    /// What a gateway answers, perhaps with a `Retry-After` in one of its forms.
+    fn gateway(&self, fault: Fault, status: u16, request: &RawRequest) -> Vec<u8> {
+        let host = &self.host;
+        let may_ask = matches!(fault, Fault::TooManyRequests | Fault::ServerError) && status != 500;
+        let field = match may_ask {
+            true => asked::draw(&host.stage.choices, host.name(), host.wall()),
+            false => None,
+        };
+        if self.is_sender() {
+            let asked = field.as_ref().and_then(|field| field.asked);
+            host.stage.witness().asks(request, asked);
+        }
+        let line = match field {
+            Some(field) => format!("retry-after: {}\r\n", field.value),
+            None if fault == Fault::Redirect => format!("location: {ELSEWHERE}\r\n"),
+            None => String::new(),
+        };
+        let head = "content-length: 0\r\nconnection: close\r\n";
+        format!("HTTP/1.1 {status} Gateway\r\n{head}{line}\r\n").into_bytes()
     }
 
     /// The network delivers the same bytes once more.
-    fn duplicate(&mut self, bytes: Vec<u8>, delay: Millis) {
+    fn duplicate(&mut self, request: &RawRequest, bytes: Vec<u8>, delay: Millis) {
         let Some(mut stream) = self.twin.take() else { return };
-        let (host, request) = (self.host.clone(), self.request.clone());
+        let (host, request) = (self.host.clone(), request.clone());
+        let is_sender = self.is_sender();
         self.host.spawn(async move {
             host.sleep(delay).await;
+            let was_valid = host.stage.is_valid_for_receiver(&request);
             if stream.write_all(&bytes).await.is_err() {
                 return;
             }
@@ -128,15 +191,18 @@ impl Tapped {
             // The network looks at the answer only to know what the server took.
             let _ = stream.take(4096).read_to_end(&mut response).await;
             if let Some(status) = status_of(&response) {
+                let (stage, now) = (&host.stage, host.true_now());
                 let detail = format!("answered {status}");
-                host.stage.journal.fired(host.now(), host.name(), Fault::Duplicate, &detail);
-                note_taken(&host, request.as_ref(), status);
+                stage.journal.fired(now, host.name(), Fault::Duplicate, &detail);
+                if is_sender {
+                    stage.judged(now, &request, was_valid, status);
+                }
             }
         });
     }
 
     fn fired(&self, fault: Fault, detail: &str) {
-        self.host.stage.journal.fired(self.host.now(), self.host.name(), fault, detail);
+        self.host.stage.journal.fired(self.host.true_now(), self.host.name(), fault, detail);
     }
 
     /// Forwards what may be forwarded now.
@@ -159,36 +225,37 @@ impl Tapped {
         Poll::Ready(Ok(()))
     }
 
-    /// Looks at what came in; the first time that the status is known, notes it.
+    /// Looks at what came in; the first time that the head is whole, notes it.
     fn on_response(&mut self, bytes: &[u8]) {
         if self.status.is_some() {
             return;
         }
         self.head.extend_from_slice(bytes);
+        let Some(end) = head_end(&self.head) else { return };
         let Some(status) = status_of(&self.head) else { return };
         self.status = Some(status);
-        note_taken(&self.host, self.request.as_ref(), status);
-        match self.plan {
-            Plan::LoseResponse => self.fired(Fault::ResponseLost, &status.to_string()),
-            Plan::Reset => self.fired(Fault::ConnectionReset, &status.to_string()),
-            _ => {}
-        }
+        let Some(request) = self.request.as_ref().filter(|_| self.is_sender()) else { return };
+        let stage = &self.host.stage;
+        stage.judged(self.host.true_now(), request, self.was_valid, status);
+        let asked = retry_after_of(&self.head[..end]).map(Millis::from_secs);
+        let mut witness = stage.witness();
+        witness.answered(request);
+        witness.asks(request, asked);
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         ready!(self.pump(cx))?;
-        if let Plan::Answer { .. } = self.plan {
-            let Some(mut canned) = self.canned.take() else {
-                return if self.request.is_some() { Poll::Ready(Ok(())) } else { Poll::Pending };
-            };
-            let rest = canned.split_off(canned.len().min(buf.remaining()));
-            buf.put_slice(&canned);
-            self.canned = (!rest.is_empty()).then_some(rest);
-            return Poll::Ready(Ok(()));
+        if matches!(self.plan, Plan::Answer { .. } | Plan::Oversize) {
+            return self.read_canned(buf);
         }
         if self.plan == Plan::LoseRequest {
             return Poll::Pending;
         }
+        if let Some(slow) = &mut self.slow {
+            ready!(slow.as_mut().poll(cx));
+            self.slow = None;
+        }
+        let had_head = self.status.is_some();
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
         let incoming = buf.filled()[before..].to_vec();
@@ -207,8 +274,29 @@ impl Tapped {
                 buf.set_filled(before);
                 Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
             }
+            Plan::SlowBody if had_head => {
+                buf.set_filled(before);
+                Poll::Pending
+            }
+            Plan::SlowBody => {
+                // What came of the body with the head comes never.
+                let rest = head_end(&self.head).map_or(0, |end| self.head.len() - end);
+                let kept = incoming.len().saturating_sub(rest);
+                buf.set_filled(before + kept);
+                Poll::Ready(Ok(()))
+            }
             _ => Poll::Ready(Ok(())),
         }
+    }
+
+    fn read_canned(&mut self, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let Some(mut canned) = self.canned.take() else {
+            return if self.request.is_some() { Poll::Ready(Ok(())) } else { Poll::Pending };
+        };
+        let rest = canned.split_off(canned.len().min(buf.remaining()));
+        buf.put_slice(&canned);
+        self.canned = (!rest.is_empty()).then_some(rest);
+        Poll::Ready(Ok(()))
     }
 
     fn write(&mut self, bytes: &[u8]) -> usize {
@@ -220,46 +308,42 @@ impl Tapped {
     }
 }
 
-fn canned(status: u16, retry_after: Option<u64>) -> Vec<u8> {
-    let retry_after = retry_after.map(|secs| format!("retry-after: {secs}\r\n"));
-    format!(
-        "HTTP/1.1 {status} Gateway\r\ncontent-length: 0\r\nconnection: close\r\n{}\r\n",
-        retry_after.unwrap_or_default()
-    )
-    .into_bytes()
+impl Drop for Tapped {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.as_ref().filter(|_| self.is_sender()) {
+            self.host.stage.witness().ended(request);
+        }
+    }
+}
+
+/// Where gateways redirect to.
+const ELSEWHERE: &str = "http://elsewhere.sim/hooks/shop-0";
+
+/// A response whose head has more lines than clients read.
+fn oversize() -> Vec<u8> {
+    let lines: String = (0..400).map(|n| format!("x-{n}: {}\r\n", "x".repeat(100))).collect();
+    format!("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n{lines}\r\n").into_bytes()
 }
 
 fn note_request(host: &SimHost, request: &RawRequest) {
     let stage = &host.stage;
-    let delivery = request.header("hookproof-delivery").unwrap_or_default();
     let attempt = request.header("hookproof-attempt").unwrap_or_default();
     let event = request.header("webhook-id").unwrap_or_default();
-    let is_claimed = stage.is_claimed(delivery, attempt);
-    stage.journal.line(
-        host.now(),
-        host.name(),
-        format!("POST {} {event} attempt {attempt}", request.path),
-    );
-    let seen = WireRequest {
-        at: host.now(),
-        path: request.path.clone(),
-        headers: request.headers.clone(),
-        body: request.body.clone(),
-        is_claimed,
-    };
-    stage.journal.facts(|facts| facts.requests.push(seen));
+    let at = host.moment();
+    let text = format!("POST {} {event} attempt {attempt}", request.path);
+    stage.journal.line(at.now, host.name(), text);
+    stage.witness().sent(&at, request);
+    stage.add_attacks(attacker::plan(host, at.now, request));
 }
 
-/// A 2xx to a delivery makes the receiver responsible, whether or not the sender hears of it.
-fn note_taken(host: &SimHost, request: Option<&RawRequest>, status: u16) {
-    let Some(request) = request.filter(|_| host.name() == SENDER) else { return };
-    let event = request.header("webhook-id").unwrap_or_default().to_owned();
-    let journal = &host.stage.journal;
-    journal.line(host.now(), "receiver", format!("answers {status} to {event}"));
-    if (200..300).contains(&status) {
-        let source = request.path.rsplit('/').next().unwrap_or_default().to_owned();
-        journal.facts(|facts| facts.taken.insert((source, event)));
+/// R11: the first line of what a server answers to a duplicate, changed.
+fn refused(bytes: &[u8]) -> Vec<u8> {
+    const OK: &[u8] = b"HTTP/1.1 200";
+    let mut bytes = bytes.to_vec();
+    if bytes.starts_with(OK) {
+        bytes[..OK.len()].copy_from_slice(b"HTTP/1.1 409");
     }
+    bytes
 }
 
 impl AsyncRead for SimStream {
@@ -269,7 +353,9 @@ impl AsyncRead for SimStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Kind::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Kind::Plain(stream) | Kind::RefusingDuplicates(stream) => {
+                Pin::new(stream).poll_read(cx, buf)
+            }
             Kind::Tapped(tapped) => tapped.poll_read(cx, buf),
         }
     }
@@ -283,13 +369,16 @@ impl AsyncWrite for SimStream {
     ) -> Poll<io::Result<usize>> {
         match &mut self.0 {
             Kind::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
+            Kind::RefusingDuplicates(stream) => Pin::new(stream).poll_write(cx, &refused(buf)),
             Kind::Tapped(tapped) => Poll::Ready(Ok(tapped.write(buf))),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Kind::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Kind::Plain(stream) | Kind::RefusingDuplicates(stream) => {
+                Pin::new(stream).poll_flush(cx)
+            }
             Kind::Tapped(tapped) => match tapped.pump(cx) {
                 // A held request is in the network's hands: to the writer it is flushed.
                 Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -300,7 +389,9 @@ impl AsyncWrite for SimStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Kind::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Kind::Plain(stream) | Kind::RefusingDuplicates(stream) => {
+                Pin::new(stream).poll_shutdown(cx)
+            }
             Kind::Tapped(tapped) => Pin::new(&mut tapped.inner).poll_shutdown(cx),
         }
     }

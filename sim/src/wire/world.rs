@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, UNIX_EPOCH};
 
-use hookproof_core::delivery::Phase;
 use hookproof_core::id::SourceId;
 use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::signature::TOLERANCE;
@@ -18,12 +17,13 @@ use hookproof_sender::tls::Tls;
 use tempfile::TempDir;
 
 use super::application::{Publish, Script};
-use super::checkers::{Checkers, View};
-use super::host::{APPLICATION, RECEIVER, SENDER, Stage};
+use super::host::{APPLICATION, ATTACKER, RECEIVER, SENDER};
 use super::lives::{self, Receiver, Sender, address_policy};
-use super::observer::{ReceiverSnapshot, SenderSnapshot, Watch, open, read_receiver, read_sender};
+use super::stage::Stage;
+use super::witness::Witness;
 use crate::checkers::{Invariant, Violation};
 use crate::choices::Choices;
+use crate::fact::Fact;
 use crate::fault::{Fault, Faults};
 use crate::history::{EPOCH, History, Totals, epoch};
 use crate::journal::{Counts, Journal};
@@ -63,21 +63,16 @@ struct World<'a> {
     scenario: &'a Scenario,
     stage: Arc<Stage>,
     sim: turmoil::Sim<'static>,
-    checkers: Checkers,
-    sender: Watch<SenderSnapshot>,
-    receiver: Watch<ReceiverSnapshot>,
     /// How many endpoints there are to register, and events to publish.
     endpoints: usize,
     publishes: usize,
     /// Begin and end of each partition.
     partitions: Vec<(Timestamp, Timestamp)>,
+    /// When a wall clock is set, whose, and by how many milliseconds.
+    clock_steps: Vec<(Timestamp, &'static str, i64)>,
     /// Hosts that are down, and when each starts again.
     down: BTreeMap<&'static str, Timestamp>,
     drained_since: Option<Timestamp>,
-    /// The version of each delivery that was told of last.
-    told: BTreeMap<String, u64>,
-    /// What was there at the last look, beside the stores.
-    facts_seen: (usize, usize, usize),
     /// The files of both stores; gone with the world.
     _directory: TempDir,
 }
@@ -96,82 +91,77 @@ impl<'a> World<'a> {
         let faults = Faults::swarm(choices, &scenario.faults);
         let directory = directory().map_err(|error| (faults.clone(), error.to_string()))?;
         let tls = Tls::new(None).map_err(|error| (faults.clone(), error.to_string()))?;
+        let script = script(scenario, choices);
+        let policy = scenario.policy(choices);
+        let sender_path = directory.path().join("sender.db");
+        let receiver_path = directory.path().join("receiver.db");
+        let witness = Witness::new(
+            (scenario.bounds(), harness),
+            &policy,
+            script.endpoints.iter().cloned().collect(),
+            journal.clone(),
+            (sender_path.clone(), receiver_path.clone()),
+        );
         let stage = Arc::new(Stage::new(
             choices.clone(),
             journal,
             faults.clone(),
             scenario.crashes_max,
-            harness,
+            mutant,
+            witness,
         ));
-        let script = script(scenario, choices);
-        let sender_path = directory.path().join("sender.db");
-        let receiver_path = directory.path().join("receiver.db");
         let mut sim = network(scenario);
-        let sender = Sender {
-            stage: stage.clone(),
-            path: sender_path.clone(),
-            config: SenderConfig {
-                policy: scenario.policy(choices),
-                address: address_policy(),
-                ..SenderConfig::default()
-            },
-            tls,
-            mutant,
-        };
-        let receiver = Receiver {
-            stage: stage.clone(),
-            path: receiver_path.clone(),
-            config: receiver_config(&script),
-            mutant,
-        };
-        sim.host(SENDER, move || sender.clone().life());
+        let config = receiver_config(&script);
+        let receiver = Receiver { stage: stage.clone(), path: receiver_path, config, mutant };
         sim.host(RECEIVER, move || receiver.clone().life());
+        let config = SenderConfig {
+            policy,
+            address: address_policy(sim.lookup(RECEIVER)),
+            attempts_max: scenario.places,
+            ..SenderConfig::default()
+        };
+        let sender = Sender { stage: stage.clone(), path: sender_path, config, tls, mutant };
+        sim.host(SENDER, move || sender.clone().life());
         let (actor, plot) = (stage.clone(), script.clone());
         sim.host(APPLICATION, move || lives::application(actor.clone(), plot.clone()));
+        let actor = stage.clone();
+        sim.host(ATTACKER, move || lives::attacker(actor.clone()));
+        skew_clocks(&stage);
         Ok(Self {
             scenario,
             partitions: partitions(scenario, choices, &faults),
+            clock_steps: clock_steps(scenario, choices, &faults),
             endpoints: script.endpoints.len(),
             publishes: script.publishes.len(),
             stage,
             sim,
-            checkers: Checkers::new(harness),
-            sender: Watch::new(sender_path, read_sender),
-            receiver: Watch::new(receiver_path, read_receiver),
             down: BTreeMap::new(),
             drained_since: None,
-            told: BTreeMap::new(),
-            facts_seen: (0, 0, 0),
             _directory: directory,
         })
     }
 
     fn run(mut self) -> History {
-        let violation = loop {
-            match self.step() {
-                Ok(false) => {}
-                Ok(true) => break None,
-                Err(violation) => break Some(violation),
-            }
-        };
+        while !self.step() {}
+        let violation = self.stage.witness().violation().cloned();
         if let Some(violation) = &violation {
             let text = format!("VIOLATION {}: {}", violation.invariant, violation.what);
             self.stage.journal.line(violation.at, "checker", text);
         }
         // Tasks that are dropped with the network must not start others.
         self.stage.end_all();
-        let totals = self.totals();
+        let witness = self.stage.witness();
         let journal = &self.stage.journal;
         History {
             faults: self.stage.faults.clone(),
             violation,
             counts: journal.counts(),
-            looks: self.checkers.looks().clone(),
+            looks: witness.checkers().looks(),
             lines: journal.lines(),
             hash: journal.hash(),
             simulated: self.now().since(epoch()),
             draws: self.stage.choices.draws(),
-            totals,
+            totals: witness.totals(),
         }
     }
 
@@ -182,25 +172,34 @@ impl<'a> World<'a> {
     }
 
     /// One tick of the network, and what follows from it. `true` when the history is over.
-    fn step(&mut self) -> Result<bool, Violation> {
+    fn step(&mut self) -> bool {
         if let Err(error) = self.sim.step() {
             self.stage.journal.breakdown(self.now(), "network", &error.to_string());
         }
         self.crash_and_restart();
         self.switch_faults();
-        self.observe()?;
-        if !self.is_drained() {
-            self.drained_since = None;
-            return self.is_in_time();
-        }
+        self.set_clocks();
         let now = self.now();
-        let since = *self.drained_since.get_or_insert(now);
-        if now.since(since) < LINGER {
-            return Ok(false);
+        let mut witness = self.stage.witness();
+        if let Some(what) = self.stage.journal.first_breakdown() {
+            witness.tell(now, &Fact::Broke { what: &what });
         }
-        self.look(true)?;
-        self.checkers.note(Invariant::Liveness);
-        Ok(true)
+        if witness.violation().is_some() {
+            return true;
+        }
+        let is_drained = self.down.is_empty()
+            && self.stage.attacks_left() == 0
+            && witness.is_drained(self.publishes);
+        let is_over = if is_drained {
+            now.since(*self.drained_since.get_or_insert(now)) >= LINGER
+        } else {
+            self.drained_since = None;
+            now.since(epoch()) > self.scenario.safety.plus(self.scenario.liveness_bound)
+        };
+        if is_over {
+            witness.end(now, is_drained);
+        }
+        is_over
     }
 
     /// Ends the hosts whose fuse is blown, and starts those whose time has come.
@@ -224,8 +223,7 @@ impl<'a> World<'a> {
     fn switch_faults(&mut self) {
         let now = self.now();
         let is_safety = now.since(epoch()) < self.scenario.safety;
-        let registered = self.stage.journal.facts(|facts| facts.endpoints.len());
-        let is_ready = registered == self.endpoints;
+        let is_ready = self.stage.witness().registered == self.endpoints;
         let was_on = self.stage.faults_on.swap(is_safety && is_ready, Ordering::Relaxed);
         if was_on && !is_safety {
             self.stage.journal.line(now, "plan", "faults end");
@@ -243,130 +241,18 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Looks whenever something was committed or became known.
-    fn observe(&mut self) -> Result<(), Violation> {
-        self.lend_sender_store();
-        let committed = self.sender.look().and_then(|sender| {
-            let receiver = self.receiver.look()?;
-            Ok(sender || receiver)
-        });
-        let committed = committed.map_err(|error| self.violation(Invariant::Sound, &error))?;
-        let facts = self
-            .stage
-            .journal
-            .facts(|facts| (facts.endpoints.len(), facts.requests.len(), facts.acknowledged.len()));
-        let breakdown = self.stage.journal.facts(|facts| facts.breakdowns.first().cloned());
-        if let Some(what) = breakdown {
-            return Err(self.violation(Invariant::Sound, &what));
-        }
-        self.checkers.note(Invariant::Sound);
-        if committed {
-            self.tell_progress();
-        }
-        if committed || facts != self.facts_seen {
-            self.facts_seen = facts;
-            self.look(false)?;
-        }
-        Ok(())
-    }
-
-    /// Tells what became of attempts, as the sender's store has it.
-    fn tell_progress(&mut self) {
+    /// Sets the wall clocks whose time has come.
+    fn set_clocks(&mut self) {
         let now = self.now();
-        for delivery in &self.sender.snapshot.deliveries {
-            let id = delivery.id.as_str();
-            if self.told.insert(id.to_owned(), delivery.version) == Some(delivery.version) {
-                continue;
+        let is_on = self.stage.are_faults_on();
+        for (_, host, by) in self.clock_steps.extract_if(.., |(at, ..)| *at <= now) {
+            if is_on {
+                let ahead = self.stage.wall_ahead(host) + by;
+                self.stage.set_wall(host, Fault::ClockStep, ahead);
+                self.stage.journal.line(now, host, format!("its clock is set by {by} ms"));
+                // It may be later than it thought: until now it could not know.
+                self.stage.witness().tell(now, &Fact::Hindered { until: now });
             }
-            let outcome = self.sender.snapshot.outcomes.get(id).map_or("", String::as_str);
-            let what = match delivery.phase {
-                Phase::Scheduled { due, .. } if delivery.attempts > 0 => {
-                    format!("next in {}", due.since(now))
-                }
-                Phase::Scheduled { .. } | Phase::InFlight { .. } => continue,
-                Phase::Delivered { .. } => "delivered".to_owned(),
-                Phase::Dead { .. } => "dead".to_owned(),
-                Phase::Cancelled { .. } => "cancelled".to_owned(),
-            };
-            let attempt = delivery.attempts;
-            let text = format!("{}: attempt {attempt}: {outcome}; {what}", delivery.event_id);
-            self.stage.journal.line(now, SENDER, text);
-        }
-    }
-
-    /// Gives the tap on the wire a look into the sender's store of its own.
-    fn lend_sender_store(&mut self) {
-        if self.sender.snapshot.deliveries.is_empty() {
-            return;
-        }
-        let mut lent =
-            self.stage.sender_store.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if lent.is_none() {
-            *lent = open(self.sender.path()).ok();
-        }
-    }
-
-    fn look(&mut self, is_drained: bool) -> Result<(), Violation> {
-        let now = self.now();
-        let (sender, receiver) = (&self.sender.snapshot, &self.receiver.snapshot);
-        let checkers = &mut self.checkers;
-        self.stage
-            .journal
-            .facts(|facts| checkers.look(&View { now, facts, sender, receiver, is_drained }))
-    }
-
-    fn is_drained(&self) -> bool {
-        let accepted = self.stage.journal.facts(|facts| facts.acknowledged.len());
-        let is_settled = |phase| !matches!(phase, Phase::Scheduled { .. } | Phase::InFlight { .. });
-        self.down.is_empty()
-            && accepted == self.publishes
-            && self.sender.snapshot.deliveries.iter().all(|delivery| is_settled(delivery.phase))
-            && self
-                .receiver
-                .snapshot
-                .inbox
-                .values()
-                .all(|phase| matches!(phase.as_str(), "applied" | "dead"))
-    }
-
-    /// I13: once the faults have ended, everything drains within the bound.
-    fn is_in_time(&self) -> Result<bool, Violation> {
-        let limit = self.scenario.safety.plus(self.scenario.liveness_bound);
-        if self.now().since(epoch()) <= limit {
-            return Ok(false);
-        }
-        let unsettled = self.sender.snapshot.deliveries.iter().filter(|d| d.wake_at().is_some());
-        let what = format!(
-            "{} after the faults ended, {} of {} publishes are accepted and {} deliveries open",
-            self.scenario.liveness_bound,
-            self.stage.journal.facts(|facts| facts.acknowledged.len()),
-            self.publishes,
-            unsettled.count(),
-        );
-        Err(self.violation(Invariant::Liveness, &what))
-    }
-
-    fn violation(&self, invariant: Invariant, what: &dyn std::fmt::Display) -> Violation {
-        Violation { invariant, at: self.now(), what: what.to_string() }
-    }
-
-    fn totals(&self) -> Totals {
-        let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
-        let deliveries = &self.sender.snapshot.deliveries;
-        let in_phase = |wanted: fn(&Phase) -> bool| {
-            number(deliveries.iter().filter(|delivery| wanted(&delivery.phase)).count())
-        };
-        let (accepted, requests) = self
-            .stage
-            .journal
-            .facts(|facts| (number(facts.acknowledged.len()), number(facts.requests.len())));
-        Totals {
-            accepted,
-            deliveries: number(deliveries.len()),
-            delivered: in_phase(|phase| matches!(phase, Phase::Delivered { .. })),
-            dead: in_phase(|phase| matches!(phase, Phase::Dead { .. })),
-            requests,
-            effects: self.receiver.snapshot.effects.values().sum(),
         }
     }
 }
@@ -438,6 +324,40 @@ fn partitions(
         }
     }
     partitions
+}
+
+/// Wall clocks that are wrong from the beginning.
+fn skew_clocks(stage: &Stage) {
+    let per_mille = stage.faults.per_mille(Fault::ClockSkew);
+    for host in [SENDER, RECEIVER] {
+        let is_on = stage.choices.chance(host, "clock skew", per_mille);
+        let minutes = stage.choices.between(host, "clock ahead", 0, 12);
+        let ahead = (i64::try_from(minutes).unwrap_or(0) - 6) * 60_000;
+        if is_on && ahead != 0 {
+            stage.set_wall(host, Fault::ClockSkew, ahead);
+        }
+    }
+}
+
+/// By how many milliseconds clocks are set.
+const STEPS_MS: [i64; 4] = [-3_600_000, -60_000, 60_000, 3_600_000];
+
+fn clock_steps(
+    scenario: &Scenario,
+    choices: &Choices,
+    faults: &Faults,
+) -> Vec<(Timestamp, &'static str, i64)> {
+    let per_mille = faults.per_mille(Fault::ClockStep);
+    let mut steps = Vec::new();
+    for host in [SENDER, RECEIVER, SENDER, RECEIVER] {
+        let is_on = choices.chance(host, "clock step", per_mille);
+        let by = STEPS_MS[usize::try_from(choices.draw(host, "clock set by", 4)).unwrap_or(0)];
+        let at = choices.draw(host, "clock set at", scenario.safety.get());
+        if is_on {
+            steps.push((epoch().plus(Millis::new(at)), host, by));
+        }
+    }
+    steps
 }
 
 fn receiver_config(script: &Script) -> ReceiverConfig {

@@ -80,7 +80,7 @@ mutants! {
             "A crash in between applies the effect again."
             "";
         MarkThenApply = "R06" "marks, then applies, separately" By(&[DoneMeansDone]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "A crash in between loses the effect."
             "";
         DedupByUnsignedHeader = "R07" "knows duplicates by an unsigned header" By(&[ExactlyOnce]),
@@ -92,7 +92,7 @@ mutants! {
             "A restart forgets them all."
             "";
         DedupExpires = "R09" "forgets ids before the last retry" By(&[ExactlyOnce]),
-            "unanswered" model
+            "unanswered" both
             "The sender's next retry comes after the entry has expired."
             "openlinker#2949";
         DedupForTolerance = "R10" "keeps ids for one tolerance only" By(&[ExactlyOnce]),
@@ -100,11 +100,11 @@ mutants! {
             "A request stamped in the future stays valid for two tolerances: its replay outlives the entry."
             "";
         ConflictOnDuplicate = "R11" "answers 409 to a duplicate" By(&[Identity]),
-            "unanswered" model
+            "unanswered" both
             "The sender takes the 409 for a refusal, and gives up an event that was taken."
             "";
         SuccessOnStoreError = "R12" "answers 200 when the insert failed" By(&[DoneMeansDone, Durable]),
-            "mixed" model
+            "mixed" both
             "The store was busy or full; the event is nowhere, and counts as delivered."
             "PageSpace#1588";
         VerifiesReserialised = "R13" "verifies re-serialised JSON" By(&[Identity]),
@@ -128,7 +128,7 @@ mutants! {
             "A retried event arrives after its successor and takes the entity back."
             "cashier-stripe#1201";
         ClaimWithoutLease = "R18" "claims work without a lease" By(&[DoneMeansDone, Liveness]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "A crash strands the claimed row for ever."
             "";
         LeaseWithoutFence = "R19" "lease shorter than work, no fence" By(&[ExactlyOnce]),
@@ -144,7 +144,7 @@ mutants! {
             "A wake-up that is lost in a crash strands its row."
             "";
         DedupAcrossSources = "R22" "one id space for all sources" By(&[DoneMeansDone, Durable]),
-            "steady" model
+            "steady" both
             "The second of two integrations that get the same event id is told that it has it already."
             "";
         RecordsBeforeVerify = "R23" "records ids before verifying" By(&[DoneMeansDone, Durable]),
@@ -182,7 +182,7 @@ mutants! {
             "After the tolerance every retry is refused as a replay."
             "better-auth#8844, svix-webhooks#93";
         ReencodedBody = "S06" "encodes the body again for a retry" By(&[Identity, NoInvention]),
-            "mixed" model
+            "mixed" both
             "The signature no longer fits, or fits another body."
             "margince#181, svix-webhooks#864";
         UnsignedRetry = "S07" "retries without signature headers" By(&[Identity]),
@@ -194,23 +194,23 @@ mutants! {
             "Nobody knows whether the receiver has it."
             "";
         RedirectIsSuccess = "S09" "counts a redirect as success" By(&[DoneMeansDone]),
-            "mixed" model
+            "mixed" both
             "The event went nowhere."
             "vantage-point#49, ledger#1990";
         GoneIsSuccess = "S10" "counts 404 and 410 as delivered" By(&[DoneMeansDone]),
-            "mixed" model
+            "mixed" both
             "The event is dropped, and the owner sees a success."
             "mastodon#37235";
         AttemptsLostOnRestart = "S11" "forgets the attempts at a restart" By(&[OnSchedule]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "Deliveries to a dead endpoint never end."
             "";
         OneTooFew = "S12" "makes one attempt too few" By(&[OnSchedule, Liveness]),
-            "mixed" model
+            "mixed" both
             "The last wait of the schedule is never used."
             "";
         TimersInMemory = "S13" "keeps pending retries in memory" By(&[Liveness]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "A restart forgets them."
             "";
         SendBeforeClaim = "S14" "sends before the claim is committed" By(&[WriteAhead]),
@@ -226,7 +226,7 @@ mutants! {
             "The claim ends while the request is under way, and a second one begins."
             "endatix#956, foundations#10832";
         InFlightIgnored = "S17" "never looks at rows in flight again" By(&[Liveness]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "What was under way in a crash stays so for ever."
             "";
         BackoffOverflow = "S18" "the backoff overflows" By(&[OnSchedule]),
@@ -290,7 +290,7 @@ mutants! {
             "An endpoint that works is switched off because its attempts were used up."
             "";
         RestartRearms = "S33" "a restart re-arms dead deliveries" By(&[Terminal, OnSchedule]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "What was given up is sent again, without anybody having asked."
             "";
         NoticeTwice = "S34" "sends a notice, then records it" By(&[Liveness]),
@@ -363,7 +363,7 @@ mutants! {
             "The report says how often a host crashed, and none ever did."
             "";
         FaultNeverFires = "H02" "a network fault that never fires" Killer::Gate(Gate::FaultFired),
-            "mixed" model
+            "mixed" both
             "Responses are said to be lost, and arrive."
             "";
         EmptyLedger = "H03" "a checker that sees an empty ledger" Killer::Gate(Gate::CheckerLooked),

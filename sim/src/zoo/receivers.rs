@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hookproof_core::id::{EventId, SourceId};
 use hookproof_core::inbox::{Entry, Input, Phase, Receipt};
-use hookproof_core::time::Timestamp;
+use hookproof_core::time::{Millis, Timestamp};
 use hookproof_receiver::effect::summary;
 use hookproof_receiver::ordering::Versioned;
 use hookproof_receiver::sqlite::{SqliteInbox, rows};
@@ -18,6 +18,9 @@ use hookproof_runtime::host::Host;
 use rusqlite::Connection;
 
 use super::ReceiverMutant;
+
+/// How long R09 knows what it has applied.
+const KEPT: Millis = Millis::from_secs(10);
 
 /// A store with one wrong transaction.
 #[derive(Clone)]
@@ -65,6 +68,49 @@ impl<H: Host> WrongInbox<H> {
         let key = (delivery.source.clone(), delivery.event_id.clone());
         let is_new = self.remembered.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         if is_new { self.process(delivery).await } else { Ok(Recorded::Duplicate) }
+    }
+
+    /// R09: what was applied long ago is forgotten.
+    async fn forget(&self, now: Timestamp) -> Result<(), StoreError> {
+        let before = now.minus(KEPT).as_millis();
+        self.inner
+            .database()
+            .write(move |c| {
+                c.execute(
+                    "DELETE FROM inbox WHERE phase = 'applied' AND received_at < ?1",
+                    [before],
+                )?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// R22: an id that any source had is a duplicate.
+    async fn is_known_anywhere(&self, event_id: &EventId) -> Result<bool, StoreError> {
+        let id = event_id.as_str().to_owned();
+        self.inner
+            .database()
+            .read(move |c| {
+                let count: i64 =
+                    c.query_row("SELECT count(*) FROM inbox WHERE event_id = ?1", [id], |row| {
+                        row.get(0)
+                    })?;
+                Ok(count > 0)
+            })
+            .await
+    }
+
+    /// R06: the mark is committed, and only then the effect.
+    async fn mark_then_apply(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
+        let database = self.inner.database();
+        let (entry, now) = (work.entry.clone(), moment.now);
+        let marked = database.write(move |c| mark(c, &entry, &moment)).await?;
+        self.host.at(CrashPoint::EffectApplied).await;
+        let (entry, text) = (work.entry.clone(), summary(&work.body));
+        database
+            .write(move |c| rows::insert_effect(c, &entry.source, &entry.event_id, now, &text))
+            .await?;
+        Ok(marked)
     }
 
     /// Processes an event in one transaction, whatever is stored of it.
@@ -139,15 +185,34 @@ impl<H: Host> InboxStore for WrongInbox<H> {
                 });
                 Ok(Recorded::New)
             }
+            ReceiverMutant::DedupExpires => {
+                self.forget(delivery.received_at).await?;
+                self.inner.record(delivery).await
+            }
+            ReceiverMutant::SuccessOnStoreError => {
+                Ok(self.inner.record(delivery).await.unwrap_or(Recorded::New))
+            }
+            ReceiverMutant::DedupAcrossSources => {
+                if self.is_known_anywhere(&delivery.event_id).await? {
+                    return Ok(Recorded::Duplicate);
+                }
+                self.inner.record(delivery).await
+            }
             _ => self.inner.record(delivery).await,
         }
     }
 
     async fn recover(&self, moment: Moment) -> Result<u64, StoreError> {
+        if self.mutant == ReceiverMutant::ClaimWithoutLease {
+            return Ok(0);
+        }
         self.inner.recover(moment).await
     }
 
     async fn release_expired(&self, moment: Moment) -> Result<u64, StoreError> {
+        if self.mutant == ReceiverMutant::ClaimWithoutLease {
+            return Ok(0);
+        }
         self.inner.release_expired(moment).await
     }
 
@@ -163,6 +228,7 @@ impl<H: Host> InboxStore for WrongInbox<H> {
     ) -> Result<Applied, StoreError> {
         match self.mutant {
             ReceiverMutant::ApplyThenMark => self.apply_then_mark(work, moment).await,
+            ReceiverMutant::MarkThenApply => self.mark_then_apply(work, moment).await,
             _ => self.inner.apply(work, versioned, moment).await,
         }
     }

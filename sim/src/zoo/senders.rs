@@ -1,5 +1,9 @@
 //! Wrong senders: wrappers around the store that break one transaction.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use hookproof_core::delivery::{AttemptRecord, Committed, Ctx, Delivery, Input, Rejected, Step};
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::Event;
@@ -7,6 +11,7 @@ use hookproof_core::gate::StoredGate;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::policy::Policy;
+use hookproof_core::schedule::Backoff;
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::database::StoreError;
 use hookproof_runtime::host::Host;
@@ -15,6 +20,7 @@ use hookproof_sender::store::{
     Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
     Publication, Published, Store, Totals,
 };
+use rusqlite::Connection;
 
 use super::SenderMutant;
 
@@ -24,11 +30,65 @@ pub(crate) struct WrongStore<H> {
     inner: SqliteStore,
     host: H,
     mutant: SenderMutant,
+    policy: Policy,
+    /// The retries that S13 has timers for; a restart begins with none.
+    timers: Arc<Mutex<BTreeSet<DeliveryId>>>,
+}
+
+/// What a wrong sender does to its file before it starts: S11 forgets how often it has tried, S33 tries
+/// again what it had given up. Tells whether anything was changed.
+pub(crate) fn before_start(
+    mutant: SenderMutant,
+    path: &Path,
+    now: Timestamp,
+) -> rusqlite::Result<bool> {
+    let sql = match mutant {
+        SenderMutant::AttemptsLostOnRestart => {
+            "UPDATE deliveries SET version = version + 1, attempts = 0,
+             state = json_set(state, '$.version', version + 1, '$.attempts', 0,
+                              '$.scheduled_attempts', 0)
+             WHERE phase = 'scheduled' AND attempts > 0 AND ?1 > 0"
+        }
+        SenderMutant::RestartRearms => {
+            "UPDATE deliveries SET version = version + 1, phase = 'scheduled', wake_at = ?1,
+             state = json_set(state, '$.version', version + 1, '$.phase',
+                json_object('name', 'scheduled', 'due', ?1,
+                            'origin', json_object('by', 'schedule')))
+             WHERE phase = 'dead'"
+        }
+        _ => return Ok(false),
+    };
+    if !path.exists() {
+        return Ok(false);
+    }
+    let connection = Connection::open(path)?;
+    Ok(connection.execute(sql, [now.as_millis()])? > 0)
 }
 
 impl<H: Host> WrongStore<H> {
-    pub(crate) fn new(inner: SqliteStore, host: H, mutant: SenderMutant) -> Self {
-        Self { inner, host, mutant }
+    pub(crate) fn new(inner: SqliteStore, host: H, mutant: SenderMutant, policy: &Policy) -> Self {
+        Self { inner, host, mutant, policy: policy.clone(), timers: Arc::default() }
+    }
+
+    /// S06: what is sent from the second attempt on was taken apart and put together again.
+    fn reencoded(mut claimed: Claimed) -> Claimed {
+        if claimed.delivery.attempts > 1
+            && let Ok(value) = serde_json::from_slice::<serde_json::Value>(&claimed.event.body)
+        {
+            claimed.event.body = Arc::from(value.to_string().into_bytes());
+        }
+        claimed
+    }
+
+    /// S13: what this process knows of.
+    fn with_timer(&self, delivery: &Delivery) -> bool {
+        let timers = self.timers.lock().unwrap_or_else(PoisonError::into_inner);
+        delivery.attempts == 0 || timers.contains(&delivery.id)
+    }
+
+    fn set_timer(&self, delivery: &Delivery) {
+        let mut timers = self.timers.lock().unwrap_or_else(PoisonError::into_inner);
+        timers.insert(delivery.id.clone());
     }
 
     /// S04: what is sent from the second attempt on is, by its id, another event.
@@ -65,21 +125,41 @@ impl<H: Host> WrongStore<H> {
         Ok(claims)
     }
 
-    /// S08: the step as it would be if the timeout had been a 200.
-    async fn as_success(&self, step: Step) -> Result<Step, StoreError> {
-        let timeout = Outcome::Failed { failure: Failure::Timeout };
-        let record = match step.record() {
-            Some(record) if record.outcome == timeout => *record,
+    /// S08, S09, S10: the step as it would be if that had been a 200. S12: as it would be if the
+    /// schedule ended an attempt sooner.
+    async fn bent(&self, step: Step) -> Result<Step, StoreError> {
+        let Some(AttemptRecord { attempt, finished_at: now, outcome, .. }) = step.record().copied()
+        else {
+            return Ok(step);
+        };
+        let mut policy = self.policy.clone();
+        let is_taken_for_success = match self.mutant {
+            SenderMutant::TimeoutIsSuccess => {
+                outcome == Outcome::Failed { failure: Failure::Timeout }
+            }
+            SenderMutant::RedirectIsSuccess => {
+                matches!(outcome, Outcome::Answered { status: 300..=399, .. })
+            }
+            SenderMutant::GoneIsSuccess => {
+                matches!(outcome, Outcome::Answered { status: 404 | 410, .. })
+            }
+            _ => false,
+        };
+        let outcome = match self.mutant {
+            _ if is_taken_for_success => Outcome::Answered { status: 200, retry_after: None },
+            SenderMutant::OneTooFew if outcome != Outcome::Unknown => {
+                if let Backoff::Exponential { attempts_max, .. } = &mut policy.schedule.backoff {
+                    *attempts_max -= 1;
+                }
+                outcome
+            }
             _ => return Ok(step),
         };
-        let AttemptRecord { attempt, finished_at: now, .. } = record;
         let listed = self.inner.delivery(step.next().id.clone()).await?;
-        let policy = Policy::default();
-        let ctx = Ctx { now, entropy: 0, policy: &policy };
-        let outcome = Outcome::Answered { status: 200, retry_after: None };
-        let better =
+        let ctx = Ctx { now, entropy: self.host.entropy(), policy: &policy };
+        let bent =
             listed.and_then(|l| l.delivery.handle(ctx, Input::Finished { attempt, outcome }).ok());
-        Ok(better.unwrap_or(step))
+        Ok(bent.unwrap_or(step))
     }
 }
 
@@ -132,7 +212,11 @@ impl<H: Host> Store for WrongStore<H> {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<Delivery>, StoreError> {
-        self.inner.due_deliveries(endpoint, now, limit).await
+        let mut due = self.inner.due_deliveries(endpoint, now, limit).await?;
+        if self.mutant == SenderMutant::TimersInMemory {
+            due.retain(|delivery| self.with_timer(delivery));
+        }
+        Ok(due)
     }
 
     async fn aged_deliveries(
@@ -155,6 +239,10 @@ impl<H: Host> Store for WrongStore<H> {
                 let claims = self.inner.claim(steps, gates).await?;
                 Ok(claims.into_iter().map(|claim| claim.map(|c| self.with_new_id(c))).collect())
             }
+            SenderMutant::ReencodedBody => {
+                let claims = self.inner.claim(steps, gates).await?;
+                Ok(claims.into_iter().map(|claim| claim.map(Self::reencoded)).collect())
+            }
             _ => self.inner.claim(steps, gates).await,
         }
     }
@@ -164,10 +252,10 @@ impl<H: Host> Store for WrongStore<H> {
         step: Step,
         beside: Beside,
     ) -> Result<Result<Committed, Rejected>, StoreError> {
-        let step = match self.mutant {
-            SenderMutant::TimeoutIsSuccess => self.as_success(step).await?,
-            _ => step,
-        };
+        let step = self.bent(step).await?;
+        if step.record().is_some_and(|record| record.outcome != Outcome::Unknown) {
+            self.set_timer(step.next());
+        }
         self.inner.commit(step, beside).await
     }
 
@@ -179,10 +267,16 @@ impl<H: Host> Store for WrongStore<H> {
     }
 
     async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+        if self.mutant == SenderMutant::InFlightIgnored {
+            return Ok(Vec::new());
+        }
         self.inner.leased(until, limit).await
     }
 
     async fn next_lease_end(&self) -> Result<Option<Timestamp>, StoreError> {
+        if self.mutant == SenderMutant::InFlightIgnored {
+            return Ok(None);
+        }
         self.inner.next_lease_end().await
     }
 

@@ -15,4 +15,5 @@ mod replay;
 mod seeds;
 mod suite;
 mod timeline;
+mod wire;
 mod zoo;

@@ -99,8 +99,83 @@ fn s14_sending_before_the_claim_is_not_written_ahead() {
 }
 
 #[test]
+fn r06_marking_then_applying_loses_an_effect() {
+    is_killed(Mutant::Receiver(ReceiverMutant::MarkThenApply));
+}
+
+#[test]
+fn r09_dedup_that_expires_before_the_last_retry_applies_twice() {
+    is_killed(Mutant::Receiver(ReceiverMutant::DedupExpires));
+}
+
+#[test]
+fn r11_a_409_to_a_duplicate_refuses_what_is_valid() {
+    is_killed(Mutant::Receiver(ReceiverMutant::ConflictOnDuplicate));
+}
+
+#[test]
+fn r12_a_2xx_when_the_store_refused_loses_an_event() {
+    is_killed(Mutant::Receiver(ReceiverMutant::SuccessOnStoreError));
+}
+
+#[test]
+fn r18_a_claim_without_a_lease_is_stranded_by_a_crash() {
+    is_killed(Mutant::Receiver(ReceiverMutant::ClaimWithoutLease));
+}
+
+#[test]
+fn r22_one_id_space_for_all_sources_loses_an_event() {
+    is_killed(Mutant::Receiver(ReceiverMutant::DedupAcrossSources));
+}
+
+#[test]
+fn s06_a_body_that_is_encoded_again_is_another_body() {
+    is_killed(Mutant::Sender(SenderMutant::ReencodedBody));
+}
+
+#[test]
+fn s09_a_redirect_counted_as_success_is_not_done() {
+    is_killed(Mutant::Sender(SenderMutant::RedirectIsSuccess));
+}
+
+#[test]
+fn s10_a_410_counted_as_success_is_not_done() {
+    is_killed(Mutant::Sender(SenderMutant::GoneIsSuccess));
+}
+
+#[test]
+fn s11_attempts_that_a_restart_forgets_are_too_many() {
+    is_killed(Mutant::Sender(SenderMutant::AttemptsLostOnRestart));
+}
+
+#[test]
+fn s12_one_attempt_too_few_is_off_schedule() {
+    is_killed(Mutant::Sender(SenderMutant::OneTooFew));
+}
+
+#[test]
+fn s13_timers_in_memory_are_lost_in_a_crash() {
+    is_killed(Mutant::Sender(SenderMutant::TimersInMemory));
+}
+
+#[test]
+fn s17_what_is_in_flight_and_ignored_stays_so() {
+    is_killed(Mutant::Sender(SenderMutant::InFlightIgnored));
+}
+
+#[test]
+fn s33_a_restart_that_tries_again_what_is_dead_is_not_terminal() {
+    is_killed(Mutant::Sender(SenderMutant::RestartRearms));
+}
+
+#[test]
 fn h01_a_crash_that_crashes_nothing_is_seen_to_have_no_effect() {
     is_caught(HarnessMutant::CrashesNothing);
+}
+
+#[test]
+fn h02_a_network_fault_that_never_fires_is_seen_to_have_no_effect() {
+    is_caught(HarnessMutant::FaultNeverFires);
 }
 
 #[test]
@@ -111,7 +186,7 @@ fn h03_a_checker_of_an_empty_ledger_is_seen_to_see_nothing() {
 #[test]
 fn every_mutant_has_a_test_above() {
     let ids: Vec<_> = Mutant::on_wire().into_iter().map(Mutant::id).collect();
-    assert_eq!(ids.len(), 11);
+    assert_eq!(ids.len(), 26);
     for id in ids {
         let name = format!("fn {}_", id.to_lowercase());
         assert!(include_str!("zoo.rs").contains(&name), "{id} has no test");

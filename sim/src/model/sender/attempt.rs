@@ -7,9 +7,9 @@ use hookproof_runtime::crash_point::CrashPoint;
 
 use super::writes::Finished;
 use super::{Attempt, Step};
+use crate::asked;
 use crate::fact::{EndpointNo, EventNo, Fact, SentRequest};
 use crate::fault::{ConnectionFault, Fault};
-use crate::model::asked;
 use crate::model::hosts::Process;
 use crate::model::network::{Body, RESET, Reply, ReplyTo, Request, Signature};
 use crate::model::world::{self, Happening, World};
@@ -144,6 +144,10 @@ impl World<'_> {
             (None, Some(Fault::Redirect)) => [301, 302, 307, 308][self.number(who, "3xx", 4)],
             (None, Some(Fault::ClientError)) => [400, 401, 403, 404][self.number(who, "4xx", 4)],
             (None, Some(Fault::Gone)) => 410,
+            (None, Some(Fault::Oversize)) => {
+                let outcome = Outcome::Failed { failure: Failure::Oversize };
+                return Gateway::Answers { outcome, asked: None };
+            }
             (None, _) => return Gateway::Passes,
         };
         let mut answer = Outcome::Answered { status, retry_after: None };
@@ -313,6 +317,7 @@ impl World<'_> {
                 attempt.is_sent && failure == Failure::Timeout
             }
             (Fault::ConnectionReset, Outcome::Failed { failure }) => failure == Failure::Reset,
+            (Fault::Oversize, Outcome::Failed { failure }) => failure == Failure::Oversize,
             (Fault::DnsFailure, Outcome::Failed { failure }) => failure == Failure::Dns,
             (Fault::DnsRebinding, Outcome::Failed { failure }) => failure == Failure::Blocked,
             (Fault::ServerError, Outcome::Answered { status, .. }) => status >= 500,

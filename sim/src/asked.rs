@@ -4,19 +4,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hookproof_core::time::{Millis, Timestamp};
 
-use crate::choices::Choices;
+use crate::choices::{Choices, Who};
 use crate::sometimes::Sometimes;
 
 /// A field and its meaning, known from how it was made and not by reading it.
-pub(super) struct Field {
-    pub(super) value: String,
+pub(crate) struct Field {
+    pub(crate) value: String,
     /// How long it asks to wait; `None` if it is to be ignored.
-    pub(super) asked: Option<Millis>,
-    pub(super) sometimes: Option<Sometimes>,
+    pub(crate) asked: Option<Millis>,
+    pub(crate) sometimes: Option<Sometimes>,
 }
 
 /// Draws a field, or none.
-pub(super) fn draw(choices: &Choices, who: (&'static str, u32), wall: Timestamp) -> Option<Field> {
+pub(crate) fn draw(choices: &Choices, who: impl Into<Who>, wall: Timestamp) -> Option<Field> {
+    let who = who.into();
     let form = choices.pick(who, "retry-after", &[6, 4, 2, 1, 1, 1, 1, 1, 2]);
     let seconds = choices.between(who, "retry-after seconds", 0, 8);
     let field = |value: String, asked, sometimes| Some(Field { value, asked, sometimes });

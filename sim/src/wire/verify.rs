@@ -1,0 +1,114 @@
+//! What is on the wire, verified independently of the code that signs and verifies it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+use super::request::RawRequest;
+
+/// How far a timestamp may be from the wall clock, on either side, in seconds.
+const TOLERANCE: i64 = 300;
+
+/// The signed timestamp, in seconds since the epoch; 0 if there is none that can be read.
+pub(super) fn timestamp(request: &RawRequest) -> i64 {
+    request.header("webhook-timestamp").and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// Whether one of the signatures holds, by RFC 2104 on the bare hash function.
+pub(super) fn is_signed(request: &RawRequest, key: &[u8]) -> bool {
+    let id = request.header("webhook-id").unwrap_or_default();
+    let stamp = request.header("webhook-timestamp").unwrap_or_default();
+    let mut message = format!("{id}.{stamp}.").into_bytes();
+    message.extend_from_slice(&request.body);
+    let expected = format!("v1,{}", STANDARD.encode(hmac_sha256(key, &message)));
+    let signatures = request.header("webhook-signature").unwrap_or_default();
+    signatures.split(' ').any(|signature| signature == expected)
+}
+
+/// Whether a receiver with that key, whose wall clock shows `wall_s`, must take a request. `None` if a
+/// second more or less would change that: at which moment it looks, nobody knows.
+pub(super) fn is_valid(request: &RawRequest, key: &[u8], wall_s: i64) -> Option<bool> {
+    if !is_signed(request, key) {
+        return Some(false);
+    }
+    match (wall_s - timestamp(request)).abs() - TOLERANCE {
+        ..=-2 => Some(true),
+        2.. => Some(false),
+        _ => None,
+    }
+}
+
+/// A short digest.
+pub(super) fn digest(bytes: &[u8]) -> u64 {
+    let hash = Sha256::digest(bytes);
+    hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// A signature such as somebody writes who does not have the secret.
+pub(super) fn forged(message: &[u8]) -> String {
+    format!("v1,{}", STANDARD.encode(hmac_sha256(b"not the secret", message)))
+}
+
+fn hmac_sha256(key: &[u8], message: &[u8]) -> Vec<u8> {
+    // Keys here are shorter than the hash's block of 64 bytes.
+    let pad = |byte: u8| -> Vec<u8> {
+        (0..64).map(|i| key.get(i).copied().unwrap_or(0) ^ byte).collect()
+    };
+    let inner = Sha256::new().chain_update(pad(0x36)).chain_update(message).finalize();
+    Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use hookproof_core::secret::{Secret, Secrets};
+    use hookproof_core::signature::sign;
+
+    use super::{RawRequest, is_signed, is_valid};
+
+    const KEY: [u8; 32] = [7; 32];
+
+    fn request() -> RawRequest {
+        let secrets = Secrets::one(Secret::from_bytes(KEY.to_vec()).unwrap());
+        let header = |name: &str, value: String| (name.to_owned(), value.into_bytes());
+        RawRequest {
+            path: "/hooks/shop".to_owned(),
+            headers: vec![
+                header("webhook-id", "msg_1".to_owned()),
+                header("webhook-timestamp", "1000".to_owned()),
+                header("webhook-signature", sign(&secrets, "msg_1", 1000, b"{}")),
+            ],
+            body: b"{}".to_vec(),
+        }
+    }
+
+    #[test]
+    fn what_our_code_signs_holds_and_nothing_that_was_changed_does() {
+        let check = |change: fn(&mut RawRequest), holds: bool| {
+            let mut request = request();
+            change(&mut request);
+            assert_eq!(is_signed(&request, &KEY), holds, "{request:?}");
+        };
+        check(|_| {}, true);
+        check(|request| request.body.push(b' '), false);
+        check(|request| request.headers[0].1 = b"msg_2".to_vec(), false);
+        check(|request| request.headers[1].1 = b"1001".to_vec(), false);
+        check(|request| request.headers[2].1 = b"v1,AAAA".to_vec(), false);
+        check(|request| request.headers[2].1.splice(0..0, *b"v1,AAAA ").for_each(drop), true);
+        check(|request| request.headers.truncate(2), false);
+        assert!(!is_signed(&request(), &[8; 32]));
+    }
+
+    #[test]
+    fn a_request_is_valid_within_the_tolerance_on_both_sides() {
+        for wall in [702, 1000, 1298] {
+            assert_eq!(is_valid(&request(), &KEY, wall), Some(true), "{wall}");
+        }
+        for wall in [698, 1302, 0] {
+            assert_eq!(is_valid(&request(), &KEY, wall), Some(false), "{wall}");
+        }
+        for wall in [700, 1300] {
+            assert_eq!(is_valid(&request(), &KEY, wall), None, "{wall}");
+            assert_eq!(is_valid(&request(), &[8; 32], wall), Some(false), "{wall}");
+        }
+    }
+}

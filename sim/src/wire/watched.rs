@@ -1,0 +1,307 @@
+//! What the sender's process knows of its gates, seen by what it asks of its store.
+//!
+//! A permit is asked for just before its delivery is claimed, and given back just before the outcome is
+//! written; an endpoint that has something due and is not asked for it has its gate closed. So a store
+//! that passes everything on sees each of these, in the order in which they happen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hookproof_core::classify::Signal;
+use hookproof_core::delivery::{Committed, Delivery, Phase, Rejected, Step};
+use hookproof_core::endpoint::{Endpoint, EndpointStatus};
+use hookproof_core::event::Event;
+use hookproof_core::gate::{Breaker, StoredGate};
+use hookproof_core::id::{DeliveryId, EndpointId, EventId};
+use hookproof_core::outcome::Outcome;
+use hookproof_core::policy::Policy;
+use hookproof_core::time::Timestamp;
+use hookproof_runtime::database::StoreError;
+use hookproof_sender::store::{
+    Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
+    Publication, Published, Store, Totals,
+};
+
+use super::host::SimHost;
+use super::witness::{AttemptName, Moment, Witness};
+use crate::fact::Fact;
+
+/// What is known of the gates of one life of the sender.
+#[derive(Default)]
+pub(super) struct Gates {
+    /// Endpoints whose breaker is not closed: what is admitted there is a probe.
+    probing: BTreeMap<EndpointId, bool>,
+    /// Permits that are out.
+    out: BTreeMap<AttemptName, Out>,
+    /// Endpoints that the dispatcher has read the due deliveries of, and not claimed them yet. A
+    /// signal from there comes after the permits that it is about to claim with.
+    admitting: BTreeSet<EndpointId>,
+    waiting: Vec<(EndpointId, Signalled)>,
+    /// Endpoints with something due that the dispatcher has not asked for in this pass.
+    unasked: BTreeSet<EndpointId>,
+    began: Option<Timestamp>,
+}
+
+struct Out {
+    endpoint: EndpointId,
+    expires: Timestamp,
+    is_probe: bool,
+}
+
+struct Signalled {
+    out: Out,
+    is_success: Option<bool>,
+    local: Timestamp,
+}
+
+impl Witness {
+    /// A new life of the sender knows nothing of permits.
+    pub(super) fn sender_starts(&mut self, at: &Moment) {
+        self.gates = Gates::default();
+        self.tell(at.now, &Fact::Hindered { until: at.now });
+    }
+
+    fn pass_begins(&mut self, at: &Moment, due: &[DueEndpoint]) {
+        self.pass_ends(at);
+        self.gates.began = Some(at.now);
+        for endpoint in due {
+            let breaker = endpoint.gate.breaker.state;
+            self.gates.probing.entry(endpoint.id.clone()).or_insert(!is_closed(breaker));
+            if endpoint.is_due {
+                self.gates.unasked.insert(endpoint.id.clone());
+            }
+        }
+    }
+
+    /// Whatever was due and not asked for was held back by its gate until now.
+    fn pass_ends(&mut self, at: &Moment) {
+        self.gates.admitting.clear();
+        for (_, signalled) in std::mem::take(&mut self.gates.waiting) {
+            self.signalled(at, &signalled);
+        }
+        let Some(until) = self.gates.began.take() else { return };
+        for endpoint in std::mem::take(&mut self.gates.unasked) {
+            let endpoint = self.names.endpoint(endpoint.as_str());
+            self.tell(at.now, &Fact::Deferred { endpoint, until });
+        }
+    }
+
+    fn asked_for(&mut self, endpoint: &EndpointId) {
+        self.gates.unasked.remove(endpoint);
+        self.gates.admitting.insert(endpoint.clone());
+    }
+
+    fn admitted(&mut self, at: &Moment, policy: &Policy, claims: &[Delivery]) {
+        for claim in claims {
+            let Phase::InFlight { attempt, started_at, lease_until, .. } = claim.phase else {
+                continue;
+            };
+            let endpoint = claim.endpoint_id.clone();
+            let fact = Fact::Admitted {
+                endpoint: self.names.endpoint(endpoint.as_str()),
+                local: started_at,
+                expires: lease_until,
+                rule: &policy.gate,
+                epoch: u64::from(at.life.number),
+            };
+            self.tell(at.now, &fact);
+            let is_probe = self.gates.probing.get(&endpoint).copied().unwrap_or(false);
+            let name = AttemptName { delivery: claim.id.as_str().to_owned(), number: attempt };
+            self.gates.out.insert(name, Out { endpoint, expires: lease_until, is_probe });
+        }
+        self.pass_ends(at);
+    }
+
+    /// A permit is given back; only the first time counts.
+    fn given_back(&mut self, at: &Moment, name: &AttemptName, is_success: Option<bool>) {
+        let Some(out) = self.gates.out.remove(name) else { return };
+        let endpoint = out.endpoint.clone();
+        let signalled = Signalled { out, is_success, local: at.local };
+        if self.gates.admitting.contains(&endpoint) {
+            self.gates.waiting.push((endpoint, signalled));
+        } else {
+            self.signalled(at, &signalled);
+        }
+    }
+
+    fn signalled(&mut self, at: &Moment, signalled: &Signalled) {
+        let Signalled { out, is_success, local } = signalled;
+        let endpoint = self.names.endpoint(out.endpoint.as_str());
+        let Out { expires, is_probe, .. } = *out;
+        let (is_success, local) = (*is_success, *local);
+        let fact = Fact::Signalled { endpoint, is_success, is_probe, expires, local };
+        self.tell(at.now, &fact);
+    }
+
+    fn gate_is(&mut self, endpoint: &EndpointId, gate: Option<&StoredGate>) {
+        if let Some(gate) = gate {
+            self.gates.probing.insert(endpoint.clone(), !is_closed(gate.breaker.state));
+        }
+    }
+}
+
+fn is_closed(breaker: Breaker) -> bool {
+    matches!(breaker, Breaker::Closed { .. })
+}
+
+/// A store that tells the witness of what it is asked.
+#[derive(Clone)]
+pub(super) struct Watched<S> {
+    inner: S,
+    host: SimHost,
+    policy: Arc<Policy>,
+}
+
+impl<S: Store> Watched<S> {
+    pub(super) fn new(inner: S, host: SimHost, policy: &Policy) -> Self {
+        Self { inner, host, policy: Arc::new(policy.clone()) }
+    }
+
+    fn witness<T>(&self, tell: impl FnOnce(&mut Witness, &Moment) -> T) -> T {
+        let at = self.host.moment();
+        tell(&mut self.host.stage.witness(), &at)
+    }
+}
+
+impl<S: Store> Store for Watched<S> {
+    async fn due_endpoints(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
+        let due = self.inner.due_endpoints(now).await?;
+        self.witness(|witness, at| witness.pass_begins(at, &due));
+        Ok(due)
+    }
+
+    async fn due_deliveries(
+        &self,
+        endpoint: EndpointId,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let due = self.inner.due_deliveries(endpoint.clone(), now, limit).await;
+        self.witness(|witness, _| witness.asked_for(&endpoint));
+        due
+    }
+
+    async fn claim(
+        &self,
+        steps: Vec<Step>,
+        gates: Vec<(EndpointId, StoredGate)>,
+    ) -> Result<Vec<Result<Claimed, Rejected>>, StoreError> {
+        let wanted: Vec<Delivery> = steps.iter().map(|step| step.next().clone()).collect();
+        self.witness(|witness, at| witness.admitted(at, &self.policy, &wanted));
+        let claims = self.inner.claim(steps, gates).await;
+        let is_made = |index: usize| {
+            claims.as_ref().is_ok_and(|claims| claims.get(index).is_some_and(Result::is_ok))
+        };
+        for (index, delivery) in wanted.iter().enumerate() {
+            let delivery_id = delivery.id.as_str().to_owned();
+            let name = AttemptName { delivery: delivery_id, number: delivery.attempts };
+            if is_made(index) {
+                self.host.stage.attempt_follows(name);
+            } else {
+                self.witness(|witness, at| witness.given_back(at, &name, None));
+            }
+        }
+        claims
+    }
+
+    async fn commit(
+        &self,
+        step: Step,
+        beside: Beside,
+    ) -> Result<Result<Committed, Rejected>, StoreError> {
+        // What is unknown is no signal: its permit ended with its process or by itself.
+        if let Some(record) = step.record().filter(|record| record.outcome != Outcome::Unknown) {
+            let is_success = match self.policy.classification.judge(&record.outcome).signal {
+                Signal::Success => Some(true),
+                Signal::Failure => Some(false),
+                Signal::Neither => None,
+            };
+            let delivery = step.next();
+            let name =
+                AttemptName { delivery: delivery.id.as_str().to_owned(), number: record.attempt };
+            self.witness(|witness, at| {
+                witness.given_back(at, &name, is_success);
+                witness.gate_is(&delivery.endpoint_id, beside.gate.as_ref());
+            });
+        }
+        self.inner.commit(step, beside).await
+    }
+
+    async fn set_endpoint_status(
+        &self,
+        id: EndpointId,
+        status: EndpointStatus,
+        gate: Option<StoredGate>,
+    ) -> Result<bool, StoreError> {
+        self.witness(|witness, _| witness.gate_is(&id, gate.as_ref()));
+        self.inner.set_endpoint_status(id, status, gate).await
+    }
+
+    async fn create_endpoint(&self, endpoint: Endpoint) -> Result<(), StoreError> {
+        self.inner.create_endpoint(endpoint).await
+    }
+
+    async fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError> {
+        self.inner.endpoints().await
+    }
+
+    async fn gate(&self, id: EndpointId) -> Result<Option<StoredGate>, StoreError> {
+        self.inner.gate(id).await
+    }
+
+    async fn publish(&self, publication: Publication) -> Result<Published, StoreError> {
+        self.inner.publish(publication).await
+    }
+
+    async fn event(&self, id: EventId) -> Result<Option<Event>, StoreError> {
+        self.inner.event(id).await
+    }
+
+    async fn aged_deliveries(
+        &self,
+        endpoint: EndpointId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Aged, StoreError> {
+        self.inner.aged_deliveries(endpoint, before, limit).await
+    }
+
+    async fn commit_each(
+        &self,
+        steps: Vec<Step>,
+    ) -> Result<Vec<Result<Committed, Rejected>>, StoreError> {
+        self.inner.commit_each(steps).await
+    }
+
+    async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+        self.inner.leased(until, limit).await
+    }
+
+    async fn next_lease_end(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.inner.next_lease_end().await
+    }
+
+    async fn delivery(&self, id: DeliveryId) -> Result<Option<ListedDelivery>, StoreError> {
+        self.inner.delivery(id).await
+    }
+
+    async fn deliveries(&self, filter: DeliveryFilter) -> Result<Vec<ListedDelivery>, StoreError> {
+        self.inner.deliveries(filter).await
+    }
+
+    async fn history(&self, id: DeliveryId) -> Result<Option<History>, StoreError> {
+        self.inner.history(id).await
+    }
+
+    async fn totals(&self) -> Result<Totals, StoreError> {
+        self.inner.totals().await
+    }
+
+    async fn pending_notices(&self, limit: u32) -> Result<Vec<PendingNotice>, StoreError> {
+        self.inner.pending_notices(limit).await
+    }
+
+    async fn notice_sent(&self, id: i64, now: Timestamp) -> Result<(), StoreError> {
+        self.inner.notice_sent(id, now).await
+    }
+}

@@ -1,0 +1,368 @@
+//! Who sees everything that happens on the wire and in the stores, and tells the checkers.
+//!
+//! Both stores are looked into after each commit, before anybody is told of it; requests and answers
+//! are seen as they pass. What only the process itself can know is told by [`super::watched`].
+
+mod attempts;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use hookproof_core::delivery::{AttemptRecord, Delivery, Phase};
+use hookproof_core::outcome::Outcome;
+use hookproof_core::policy::Policy;
+use hookproof_core::time::{Millis, Timestamp};
+
+use super::names::Names;
+use super::observer::{Eye, ReceiverChange, ReceiverSeen, SenderChange, SenderSeen};
+use super::verify::digest;
+use super::watched::Gates;
+use crate::checkers::{Bounds, Checkers, Violation};
+use crate::fact::{End, EventNo, Fact, Life, Written};
+use crate::fault::Fault;
+use crate::history::Totals;
+use crate::journal::Journal;
+use crate::zoo::HarnessMutant;
+pub(super) use attempts::{AttemptName, Track};
+
+/// When something happens on a host, and in which of its lives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// By the true clock.
+    pub(super) now: Timestamp,
+    /// By the clock that the host waits by.
+    pub(super) local: Timestamp,
+    /// By the clock on the host's wall.
+    pub(super) wall: Timestamp,
+    pub(super) life: Life,
+}
+
+impl Moment {
+    /// How far the clock that the host waits by is ahead, in milliseconds.
+    fn ahead(&self) -> i64 {
+        self.local.as_millis() - self.now.as_millis()
+    }
+
+    /// When, by the true clock, it is `local` for the host.
+    fn truly(&self, local: Timestamp) -> Timestamp {
+        Timestamp::from_millis(local.as_millis() - self.ahead())
+    }
+}
+
+/// What is known of a history as a whole.
+pub(super) struct Witness {
+    checkers: Checkers,
+    violation: Option<Violation>,
+    journal: Journal,
+    policy: Policy,
+    pub(super) names: Names,
+    /// Source → its secret's bytes.
+    keys: BTreeMap<String, Vec<u8>>,
+    wanted: BTreeMap<String, Vec<u8>>,
+    /// The digest of what was published as an event.
+    bodies: BTreeMap<EventNo, u64>,
+    sender: Eye<SenderSeen>,
+    receiver: Eye<ReceiverSeen>,
+    attempts: BTreeMap<AttemptName, Track>,
+    pub(super) gates: Gates,
+    /// How many endpoints the application has registered.
+    pub(super) registered: usize,
+    accepted: u64,
+    requests: u64,
+    /// The latest time that anything was told at.
+    latest: Timestamp,
+    /// Hosts whose clock was set, and whether that has been seen.
+    clocks: BTreeMap<&'static str, ClockSeen>,
+}
+
+/// What is seen of a clock that is wrong: what is wrong with it, and by how much at least.
+#[derive(Clone, Copy)]
+struct ClockSeen {
+    fault: Fault,
+    ahead_ms: i64,
+}
+
+impl Witness {
+    pub(super) fn new(
+        (bounds, harness): (Bounds, Option<HarnessMutant>),
+        policy: &Policy,
+        keys: BTreeMap<String, Vec<u8>>,
+        journal: Journal,
+        (sender, receiver): (PathBuf, PathBuf),
+    ) -> Self {
+        let mut witness = Self {
+            checkers: Checkers::new(bounds, harness),
+            violation: None,
+            journal,
+            policy: policy.clone(),
+            names: Names::default(),
+            keys,
+            wanted: BTreeMap::new(),
+            bodies: BTreeMap::new(),
+            sender: Eye::new(sender),
+            receiver: Eye::new(receiver),
+            attempts: BTreeMap::new(),
+            gates: Gates::default(),
+            registered: 0,
+            accepted: 0,
+            requests: 0,
+            latest: Timestamp::from_millis(0),
+            clocks: BTreeMap::new(),
+        };
+        witness.tell(crate::history::epoch(), &Fact::Served { policy });
+        witness
+    }
+
+    /// Tells the checkers; the first violation ends the history.
+    pub(super) fn tell(&mut self, now: Timestamp, fact: &Fact<'_>) {
+        self.latest = self.latest.max(now);
+        if self.violation.is_none()
+            && let Err(violation) = self.checkers.see(now, fact)
+        {
+            self.violation = Some(violation);
+        }
+    }
+
+    /// Tells that the history is over.
+    pub(super) fn end(&mut self, now: Timestamp, is_drained: bool) {
+        if self.violation.is_none()
+            && let Err(violation) = self.checkers.end(now, &End { is_drained })
+        {
+            self.violation = Some(violation);
+        }
+    }
+
+    pub(super) fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+
+    pub(super) fn checkers(&self) -> &Checkers {
+        &self.checkers
+    }
+
+    pub(super) fn latest(&self) -> Timestamp {
+        self.latest
+    }
+
+    /// The application wants something published.
+    pub(super) fn wants(&mut self, now: Timestamp, key: &str, body: &[u8]) {
+        self.wanted.insert(key.to_owned(), body.to_vec());
+        let publish = self.names.publish(key);
+        self.tell(now, &Fact::Wanted { publish });
+    }
+
+    /// The application was told that it is accepted.
+    pub(super) fn accepted(&mut self, now: Timestamp, key: &str, event: &str) {
+        self.accepted += 1;
+        let (publish, event) = (self.names.publish(key), self.names.event(event));
+        self.tell(now, &Fact::Accepted { publish, event });
+    }
+
+    /// Whether everything that was published is settled on both sides.
+    pub(super) fn is_drained(&self, publishes: usize) -> bool {
+        let seen = &self.sender.seen;
+        let is_open = |state: &Delivery| {
+            matches!(state.phase, Phase::Scheduled { .. } | Phase::InFlight { .. })
+        };
+        usize::try_from(self.accepted) == Ok(publishes)
+            && !seen.deliveries().any(is_open)
+            && seen.all_noticed()
+            && self.receiver.seen.is_settled()
+    }
+
+    /// The endpoints that are disabled, by their ids.
+    pub(super) fn disabled(&self) -> Vec<String> {
+        self.sender.seen.disabled().map(ToOwned::to_owned).collect()
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        let in_phase = |wanted: fn(&Phase) -> bool| {
+            let phases = self.sender.seen.deliveries().map(|delivery| &delivery.phase);
+            u64::try_from(phases.filter(|phase| wanted(phase)).count()).unwrap_or(u64::MAX)
+        };
+        Totals {
+            accepted: self.accepted,
+            deliveries: in_phase(|_| true),
+            delivered: in_phase(|phase| matches!(phase, Phase::Delivered { .. })),
+            dead: in_phase(|phase| matches!(phase, Phase::Dead { .. })),
+            requests: self.requests,
+            effects: self.receiver.seen.effects,
+        }
+    }
+
+    /// A host's clock is wrong from now on, by so much.
+    pub(super) fn clock_is_wrong(&mut self, host: &'static str, fault: Fault, ahead_ms: i64) {
+        self.clocks.insert(host, ClockSeen { fault, ahead_ms });
+    }
+
+    /// A time by the clock of a host is seen in what it stores or sends.
+    fn see_clock(&mut self, now: Timestamp, host: &'static str, shown: Timestamp) {
+        let ahead = shown.as_millis() - now.as_millis();
+        let seen = self.clocks.get(host).copied();
+        // Whatever is stamped was stamped a little before it is seen.
+        let is_it = |seen: &ClockSeen| (ahead - seen.ahead_ms).abs() < 5_000;
+        if let Some(seen) = seen.filter(is_it) {
+            self.clocks.remove(host);
+            self.journal.fired(now, host, seen.fault, &format!("{} ms", seen.ahead_ms));
+        }
+    }
+
+    /// The sender's store has committed. Tells whether anything changed.
+    pub(super) fn sender_committed(&mut self, at: &Moment) -> bool {
+        let changes = match self.sender.look() {
+            Ok(Some(changes)) => changes,
+            Ok(None) => return false,
+            Err(error) => return self.is_blind(at, &error),
+        };
+        let answered_gone: Vec<String> = changes.iter().filter_map(gone_by).collect();
+        for change in changes {
+            match change {
+                SenderChange::Registered { id, url } => {
+                    let endpoint = self.names.endpoint_at(&id, &url);
+                    self.tell(at.now, &Fact::Registered { endpoint, is_sound: true });
+                }
+                SenderChange::Stored { id, key, body } => self.stored(at, &id, &key, &body),
+                SenderChange::Written { state, record, has_notice } => {
+                    self.written(at, &state, record.as_ref(), has_notice);
+                }
+                SenderChange::Lost { delivery } => {
+                    let event = self.names.route(&delivery).event;
+                    self.tell(at.now, &Fact::Lost { event });
+                }
+                SenderChange::Enabled { id, is_enabled } => {
+                    let endpoint = self.names.endpoint(&id);
+                    let by_rule =
+                        self.policy.gate.breaker.as_ref().is_some_and(|b| b.disable.is_some());
+                    let has_cause = by_rule || answered_gone.contains(&id);
+                    let verb = if is_enabled { "enabled" } else { "disabled" };
+                    self.journal.line(at.now, super::host::SENDER, format!("{id} is {verb}"));
+                    self.tell(
+                        at.now,
+                        &match is_enabled {
+                            true => Fact::Enabled { endpoint },
+                            false => Fact::Disabled { endpoint, has_cause },
+                        },
+                    );
+                }
+                SenderChange::Noticed { delivery } => {
+                    let route = self.names.route(&delivery);
+                    self.tell(at.now, &Fact::Noticed { route });
+                }
+            }
+        }
+        true
+    }
+
+    fn stored(&mut self, at: &Moment, id: &str, key: &str, body: &[u8]) {
+        let event = self.names.event(id);
+        self.bodies.insert(event, digest(body));
+        // With another body it is not what anybody wanted.
+        let publish = match self.wanted.get(key) {
+            Some(wanted) if wanted == body => self.names.publish(key),
+            _ => self.names.publish(&format!("{key} with the body of {id}")),
+        };
+        self.tell(at.now, &Fact::Stored { event, publish });
+    }
+
+    fn written(
+        &mut self,
+        at: &Moment,
+        state: &Delivery,
+        record: Option<&AttemptRecord>,
+        has_notice: bool,
+    ) {
+        let id = state.id.as_str();
+        let known = self.names.route_of(id, state.event_id.as_str(), state.endpoint_id.as_str());
+        let asked = record.and_then(|record| self.asked_by(id, record.attempt));
+        let written = Written {
+            route: known,
+            state,
+            record,
+            asked,
+            has_notice,
+            by: at.life,
+            // Whoever opens the file owns it: each life of the process is an epoch.
+            epoch: u64::from(at.life.number),
+            is_asked: false,
+            clock_ahead: at.ahead(),
+        };
+        self.tell(at.now, &Fact::Written(written));
+        if let Some(record) = record {
+            self.recorded(at, state, record);
+        }
+        if let Phase::InFlight { started_at, .. } = state.phase {
+            self.see_clock(at.now, super::host::SENDER, started_at);
+        }
+    }
+
+    /// Tells what became of an attempt, and whether its fault had its effect.
+    fn recorded(&mut self, at: &Moment, state: &Delivery, record: &AttemptRecord) {
+        let what = match state.phase {
+            Phase::Scheduled { due, .. } => format!("next in {}", due.since(at.local)),
+            Phase::InFlight { .. } => "in flight".to_owned(),
+            Phase::Delivered { .. } => "delivered".to_owned(),
+            Phase::Dead { .. } => "dead".to_owned(),
+            Phase::Cancelled { .. } => "cancelled".to_owned(),
+        };
+        let AttemptRecord { attempt, outcome, .. } = record;
+        let text = format!("{}: attempt {attempt}: {outcome}; {what}", state.event_id);
+        self.journal.line(at.now, super::host::SENDER, text);
+        self.judge_fault(at.now, state.id.as_str(), record);
+    }
+
+    /// The receiver's store has committed. Tells whether anything changed.
+    pub(super) fn receiver_committed(&mut self, at: &Moment) -> bool {
+        let changes = match self.receiver.look() {
+            Ok(Some(changes)) => changes,
+            Ok(None) => return false,
+            Err(error) => return self.is_blind(at, &error),
+        };
+        for change in changes {
+            match change {
+                ReceiverChange::Recorded { source, event, received_at } => {
+                    let (source, event) = (self.names.source(&source), self.names.event(&event));
+                    self.tell(at.now, &Fact::Recorded { source, event });
+                    let received_at = Timestamp::from_millis(received_at);
+                    self.see_clock(at.now, super::host::RECEIVER, received_at);
+                }
+                ReceiverChange::Forgotten { source, event } => {
+                    let (source, event) = (self.names.source(&source), self.names.event(&event));
+                    self.tell(at.now, &Fact::Forgotten { source, event });
+                }
+                ReceiverChange::Effect { source, event } => {
+                    let (source, event) = (self.names.source(&source), self.names.event(&event));
+                    self.tell(at.now, &Fact::Effect { source, event });
+                }
+                ReceiverChange::WorkedOff { source, event, is_applied } => {
+                    let (source, event) = (self.names.source(&source), self.names.event(&event));
+                    self.tell(at.now, &Fact::WorkedOff { source, event, is_applied });
+                }
+            }
+        }
+        true
+    }
+
+    fn is_blind(&mut self, at: &Moment, error: &rusqlite::Error) -> bool {
+        self.tell(
+            at.now,
+            &Fact::Broke { what: &format!("a store cannot be looked into: {error}") },
+        );
+        false
+    }
+
+    /// How long an attempt may take.
+    fn total_timeout(&self) -> Millis {
+        self.policy.total_timeout
+    }
+}
+
+/// The endpoint that answered 410 in a change.
+fn gone_by(change: &SenderChange) -> Option<String> {
+    match change {
+        SenderChange::Written { state, record: Some(record), .. } => match record.outcome {
+            Outcome::Answered { status: 410, .. } => Some(state.endpoint_id.as_str().to_owned()),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,182 @@
+//! What is seen of attempts on the wire, and what became of the faults that met them.
+
+use hookproof_core::delivery::{AttemptRecord, Phase};
+use hookproof_core::outcome::{Failure, Outcome};
+use hookproof_core::time::{Millis, Timestamp};
+
+use super::{Moment, Witness};
+use crate::fact::{Fact, SentRequest};
+use crate::fault::Fault;
+use crate::wire::host::{RECEIVER, SENDER};
+use crate::wire::request::RawRequest;
+use crate::wire::verify::{digest, is_signed, is_valid, timestamp};
+
+/// An attempt: its delivery's id, and its number.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::wire) struct AttemptName {
+    pub(in crate::wire) delivery: String,
+    pub(in crate::wire) number: u32,
+}
+
+impl AttemptName {
+    /// The attempt that a request says it is.
+    pub(in crate::wire) fn of(request: &RawRequest) -> Self {
+        let delivery = request.header("hookproof-delivery").unwrap_or_default().to_owned();
+        let number = request.header("hookproof-attempt").and_then(|text| text.parse().ok());
+        Self { delivery, number: number.unwrap_or(0) }
+    }
+}
+
+/// What is known of an attempt beside its row.
+#[derive(Clone, Debug, Default)]
+pub(in crate::wire) struct Track {
+    /// The fault that its connection was to meet.
+    pub(in crate::wire) fault: Option<Fault>,
+    /// It began while the hosts could not reach each other.
+    pub(in crate::wire) met_partition: bool,
+    is_sent: bool,
+    /// The receiver answered, whether or not the sender heard.
+    is_answered: bool,
+    /// What a `Retry-After` on the way to the sender asks for.
+    asked: Option<Millis>,
+}
+
+impl Witness {
+    /// What is known of an attempt, to be added to.
+    pub(in crate::wire) fn track(&mut self, name: &AttemptName) -> &mut Track {
+        self.attempts.entry(name.clone()).or_default()
+    }
+
+    pub(super) fn asked_by(&self, delivery: &str, number: u32) -> Option<Millis> {
+        let name = AttemptName { delivery: delivery.to_owned(), number };
+        self.attempts.get(&name).and_then(|track| track.asked)
+    }
+
+    /// A `Retry-After` that asks for that is on its way to the sender.
+    pub(in crate::wire) fn asks(&mut self, request: &RawRequest, asked: Option<Millis>) {
+        self.track(&AttemptName::of(request)).asked = asked;
+    }
+
+    /// An attempt connects to an address.
+    pub(in crate::wire) fn dialled(&mut self, now: Timestamp, name: &AttemptName, is_denied: bool) {
+        let route = self.names.route(&name.delivery);
+        self.tell(now, &Fact::Dialled { route, is_denied });
+    }
+
+    /// A request of the sender is on the wire.
+    pub(in crate::wire) fn sent(&mut self, at: &Moment, request: &RawRequest) {
+        let name = AttemptName::of(request);
+        self.track(&name).is_sent = true;
+        self.requests += 1;
+        let state = self.sender.seen.delivery(&name.delivery);
+        // It may have been settled meanwhile; what counts is that the claim was written.
+        let is_claimed = state.is_some_and(|state| state.attempts >= name.number);
+        let began = match state.map(|state| state.phase) {
+            Some(Phase::InFlight { attempt, started_at, .. }) if attempt == name.number => {
+                at.truly(started_at)
+            }
+            _ => at.now,
+        };
+        let route = self.names.route(&name.delivery);
+        let id = request.header("webhook-id").unwrap_or_default();
+        let names: Vec<&str> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
+        let is_signed = self.key_of(request).is_some_and(|key| is_signed(request, key));
+        let published = self.bodies.get(&route.event).copied();
+        let stamped = Timestamp::from_secs(timestamp(request));
+        let sent = SentRequest {
+            route,
+            attempt: name.number,
+            event: self.names.event(id),
+            body: (digest(&request.body), published.unwrap_or_default()),
+            headers: digest(names.join("\n").as_bytes()),
+            timestamp: timestamp(request),
+            wall: at.wall,
+            is_signed,
+            is_claimed,
+            by: at.life,
+            ends_by: began.plus(self.total_timeout()),
+        };
+        self.tell(at.now, &Fact::Sent(sent));
+        self.see_clock(at.now, SENDER, stamped);
+    }
+
+    /// The sender no longer waits for an attempt: it has closed the connection, or it is gone.
+    pub(in crate::wire) fn ended(&mut self, request: &RawRequest) {
+        let name = AttemptName::of(request);
+        let route = self.names.route(&name.delivery);
+        self.tell(self.latest(), &Fact::Ended { route, attempt: name.number });
+    }
+
+    fn key_of(&self, request: &RawRequest) -> Option<&[u8]> {
+        let source = request.path.rsplit('/').next().unwrap_or_default();
+        self.keys.get(source).map(Vec::as_slice)
+    }
+
+    /// Whether a receiver whose wall clock shows `wall` must take a request.
+    pub(in crate::wire) fn is_valid(&self, request: &RawRequest, wall: Timestamp) -> Option<bool> {
+        match self.key_of(request) {
+            Some(key) => is_valid(request, key, wall.as_secs()),
+            None => Some(false),
+        }
+    }
+
+    /// The receiver answers a request, which was valid or not when it left for it.
+    pub(in crate::wire) fn judged(
+        &mut self,
+        now: Timestamp,
+        wall: Timestamp,
+        request: &RawRequest,
+        was_valid: Option<bool>,
+        status: u16,
+    ) {
+        let id = request.header("webhook-id").unwrap_or_default();
+        self.journal.line(now, RECEIVER, format!("answers {status} to {id}"));
+        let is_valid = self.is_valid(request, wall);
+        // If it grew too old on the way, nobody knows at which moment the receiver looked.
+        let Some(is_valid) = is_valid.filter(|_| is_valid == was_valid) else { return };
+        let event = self.names.event(id);
+        let source = self.names.source(request.path.rsplit('/').next().unwrap_or_default());
+        self.tell(now, &Fact::Judged { source, event, is_valid, status });
+    }
+
+    /// The receiver answers the sender.
+    pub(in crate::wire) fn answered(&mut self, request: &RawRequest) {
+        self.track(&AttemptName::of(request)).is_answered = true;
+    }
+
+    /// A fault is known by what it did, not by its having been chosen.
+    pub(super) fn judge_fault(&mut self, now: Timestamp, delivery: &str, record: &AttemptRecord) {
+        let name = AttemptName { delivery: delivery.to_owned(), number: record.attempt };
+        let Some(track) = self.attempts.get(&name) else { return };
+        let failed = |wanted| record.outcome == Outcome::Failed { failure: wanted };
+        if track.met_partition && failed(Failure::ConnectTimeout) {
+            self.journal.fired(now, SENDER, Fault::Partition, "a connection timed out");
+        }
+        let Some(fault) = track.fault else { return };
+        let status = match record.outcome {
+            Outcome::Answered { status, .. } => status,
+            Outcome::Failed { .. } | Outcome::Unknown => 0,
+        };
+        let took = record.finished_at.since(record.started_at);
+        let has_happened = match fault {
+            Fault::ConnectRefused => failed(Failure::ConnectRefused),
+            Fault::ConnectTimeout => failed(Failure::ConnectTimeout),
+            Fault::RequestLost => track.is_sent && !track.is_answered && failed(Failure::Timeout),
+            Fault::ResponseLost => track.is_answered && failed(Failure::Timeout),
+            Fault::ConnectionReset => track.is_answered && failed(Failure::Reset),
+            Fault::DnsFailure => failed(Failure::Dns),
+            Fault::DnsRebinding => failed(Failure::Blocked),
+            Fault::Oversize => failed(Failure::Oversize),
+            Fault::SlowResponse => track.is_answered && took >= Millis::from_secs(1),
+            Fault::ServerError => status >= 500,
+            Fault::TooManyRequests => status == 429,
+            Fault::Redirect => (300..400).contains(&status),
+            Fault::ClientError => (400..500).contains(&status),
+            Fault::Gone => status == 410,
+            _ => false,
+        };
+        if has_happened {
+            self.journal.fired(now, SENDER, fault, &record.outcome.to_string());
+        }
+    }
+}
