@@ -40,9 +40,11 @@ impl World<'_> {
         let ConnectionFault::Kind(fault) = self.faults.on_connection(&self.choices, who) else {
             return None;
         };
-        self.record.chose(fault);
         let is_dropped = self.wrong.harness == Some(HarnessMutant::FaultNeverFires)
             && fault == Fault::ResponseLost;
+        if is_dropped {
+            self.record.chose(fault);
+        }
         (!is_dropped).then_some(fault)
     }
 
@@ -303,9 +305,18 @@ impl World<'_> {
         self.poke(process);
     }
 
-    /// A fault is known by what it did, not by its having been chosen.
+    /// A fault is known by what it did, not by its having been chosen; it counts as chosen where it
+    /// could have done something.
     fn note_fault(&mut self, attempt: &Attempt, outcome: Outcome) {
         let Some(fault) = attempt.fault else { return };
+        let is_early = matches!(
+            fault,
+            Fault::DnsFailure | Fault::DnsRebinding | Fault::ConnectRefused | Fault::ConnectTimeout
+        );
+        if is_early || attempt.is_sent {
+            // Otherwise something else came first, and there was nothing for it to strike.
+            self.record.chose(fault);
+        }
         let did = match (fault, outcome) {
             (Fault::ConnectRefused, Outcome::Failed { failure }) => {
                 failure == Failure::ConnectRefused
