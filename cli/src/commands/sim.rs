@@ -7,6 +7,7 @@ mod merge;
 pub(crate) mod replay;
 mod report;
 mod scenarios;
+mod smallest;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     /// Run this one history and print what happens in it; the same seed is the same history
     #[arg(long, value_name = "N", conflicts_with_all = [
         "seeds", "jobs", "no_zoo", "shard", "budget", "until_failure", "check_determinism", "junit",
-        "full",
+        "full", "save",
     ])]
     seed: Option<u64>,
 
@@ -55,7 +56,7 @@ pub(crate) struct Args {
         value_name = "FILE",
         conflicts_with_all = [
             "seed", "seeds", "jobs", "no_zoo", "world", "scenario", "scenario_file", "shard", "budget",
-            "until_failure", "check_determinism", "junit", "full", "exhaustive",
+            "until_failure", "check_determinism", "junit", "full", "exhaustive", "save",
         ]
     )]
     replay: Option<PathBuf>,
@@ -109,6 +110,10 @@ pub(crate) struct Args {
     #[arg(long)]
     full: bool,
 
+    /// Save the first failing history, made small, for --replay
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+
     /// Also write the report as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -121,7 +126,7 @@ pub(crate) struct Args {
         value_parser = exhaustive::chosen,
         conflicts_with_all = [
             "seed", "seeds", "no_zoo", "world", "scenario", "scenario_file", "shard", "budget",
-            "until_failure", "check_determinism", "junit", "full",
+            "until_failure", "check_determinism", "junit", "full", "save",
         ]
     )]
     exhaustive: Option<exhaustive::Chosen>,
@@ -309,6 +314,7 @@ fn many(args: &Args, output: &mut Output) -> Result<Ending, Failure> {
     if let Some(path) = &args.junit {
         junit::write(path, &found)?;
     }
+    smallest::tell(&plan, &found, args.save.as_deref(), format, output)?;
     match format {
         Format::Table => report::print(&found, args.full, output)?,
         Format::Json => output.json(&Document::new(&plan, &found))?,

@@ -2,8 +2,7 @@
 
 mod report;
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +10,7 @@ use clap::Args as ClapArgs;
 use hookproof_sim::zoo::Mutant;
 use hookproof_sim::zoo::hunt::{Trophy, hunt};
 
-use super::sim::replay::unwritten;
+use super::sim::replay;
 use crate::args::Format;
 use crate::failure::{EXIT_CODES, Ending, Failure};
 use crate::output::Output;
@@ -74,20 +73,14 @@ fn named(id: &str) -> Result<Mutant, Failure> {
     })
 }
 
-fn write_plan(path: &PathBuf, trophy: &Trophy) -> Result<(), Failure> {
+fn write_plan(path: &Path, trophy: &Trophy) -> Result<(), Failure> {
     let Some(smallest) = &trophy.smallest else {
         return Err(Failure::usage(
             format!("{} is killed by no history that could be saved", trophy.mutant.id()),
             "leave out --save",
         ));
     };
-    let text = smallest.plan.to_json().map_err(|error| unwritten(&error))?;
-    fs::write(path, text).map_err(|error| {
-        Failure::environment(
-            format!("cannot write {}: {error}", path.display()),
-            "give the path of a file that may be written",
-        )
-    })
+    replay::write(path, &smallest.plan)
 }
 
 /// Each mutant on its own: the result does not depend on the number of threads.

@@ -115,6 +115,32 @@ fn a_report_for_ci_servers_has_a_case_for_each_part_and_gate() {
 }
 
 #[test]
+fn the_first_failing_history_is_made_small_told_and_saved() {
+    let home = tempfile::tempdir().unwrap();
+    let (scenario, plan) = (home.path().join("hurried.toml"), home.path().join("plan.json"));
+    // Whatever waits longer than a millisecond fails: a sound design cannot hold this.
+    let hurried = "name = \"hurried\"\nfaults = [\"5xx\"]\noverdue_max = \"0s\"\nisolation_max = \"0s\"\n\
+                   liveness_bound = \"1ms\"\nsafety = \"3s\"\n";
+    std::fs::write(&scenario, hurried).unwrap();
+    let arguments =
+        ["sim", "--world", "model", "--scenario-file", path(&scenario), "--seeds", "0..40"];
+    let ran = run(&[&arguments[..], &["--save", path(&plan)]].concat());
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.stdout.starts_with("the first failing history, made small: "), "{ran}");
+    assert!(ran.stdout.ends_with("verdict: violated\n"), "{ran}");
+
+    let again = run(&["sim", "--replay", path(&plan)]);
+    assert_eq!(again.code, Some(1), "{again}");
+    assert!(again.stdout.contains("as recorded"), "{again}");
+    let test = run(&["sim", "--replay", path(&plan), "--format", "rust"]);
+    assert!(test.stdout.contains("#[test]"), "{test}");
+
+    let nothing = run(&["sim", "--world", "model", "--seeds", "0..3", "--save", path(&plan)]);
+    assert_eq!(nothing.code, Some(0), "{nothing}");
+    assert!(nothing.stderr.contains("is not written"), "{nothing}");
+}
+
+#[test]
 fn each_history_is_the_same_on_a_fresh_thread() {
     let ran = run(&["sim", "--seeds", "0..6", "--check-determinism"]);
     assert_eq!(ran.code, Some(0), "{ran}");

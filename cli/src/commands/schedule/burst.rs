@@ -2,7 +2,7 @@
 //! machines, gate and delivery, driven as the sender drives them, by attempts that take no time.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use hookproof_core::classify::Judgement;
 use hookproof_core::delivery::{Ctx, Delivery, Input, Phase, Rejected, Step};
@@ -26,7 +26,7 @@ pub(super) struct Burst {
     /// Requests in all.
     pub(super) requests: u64,
     pub(super) requests_first_hour: u64,
-    /// The most retries within one second of the clock, counted from the event.
+    /// The most retries within any second.
     pub(super) retries_per_second_max: u64,
     /// When the last attempt of any event was made.
     pub(super) last_attempt_ms: u64,
@@ -64,8 +64,33 @@ struct World<'a> {
     deliveries: Vec<Delivery>,
     /// The longest due first, as the store has it.
     due: BinaryHeap<Reverse<(Timestamp, usize)>>,
-    second: (u64, u64),
+    second: Second,
     burst: Burst,
+}
+
+/// How many retries there were in the second that ends now: by the millisecond, and their sum.
+#[derive(Default)]
+struct Second {
+    at: VecDeque<(u64, u64)>,
+    sum: u64,
+}
+
+impl Second {
+    /// Adds one, and tells how many there are.
+    fn add(&mut self, now_ms: u64) -> u64 {
+        while let Some((_, count)) =
+            self.at.front().copied().filter(|(at, _)| now_ms.saturating_sub(*at) >= 1000)
+        {
+            self.sum -= count;
+            self.at.pop_front();
+        }
+        match self.at.back_mut() {
+            Some((at, count)) if *at == now_ms => *count += 1,
+            _ => self.at.push_back((now_ms, 1)),
+        }
+        self.sum += 1;
+        self.sum
+    }
 }
 
 impl Burst {
@@ -84,7 +109,7 @@ impl Burst {
             now: EVENT,
             due: (0..deliveries.len()).map(|at| Reverse((EVENT, at))).collect(),
             deliveries,
-            second: (0, 0),
+            second: Second::default(),
             burst: Self {
                 events,
                 requests: 0,
@@ -108,9 +133,11 @@ impl World<'_> {
         let Reverse((due, at)) = *self.due.peek()?;
         self.now = self.now.max(due);
         if let Err((until, _why)) = self.gate.room(&self.policy.gate, self.now) {
-            // A gate never says to ask again at once.
-            self.now = until.max(self.now.plus(Millis::new(1)));
-            return Some(());
+            // A gate never says to ask again at once; at the end of time there is no later.
+            let later = until.max(self.now.plus(Millis::new(1)));
+            let goes_on = later > self.now;
+            self.now = later;
+            return goes_on.then_some(());
         }
         self.due.pop();
         let held = self.gate.held(due, self.now);
@@ -160,11 +187,10 @@ impl World<'_> {
         burst.requests_first_hour += u64::from(now_ms < HOUR.get());
         burst.last_attempt_ms = now_ms;
         burst.held_ms_max = burst.held_ms_max.max(held.get());
-        if now_ms / 1000 != self.second.0 {
-            self.second = (now_ms / 1000, 0);
+        if attempt > 1 {
+            let retries = self.second.add(now_ms);
+            burst.retries_per_second_max = burst.retries_per_second_max.max(retries);
         }
-        self.second.1 += u64::from(attempt > 1);
-        burst.retries_per_second_max = burst.retries_per_second_max.max(self.second.1);
         if !burst.limited {
             return;
         }
@@ -245,6 +271,27 @@ mod tests {
         assert_eq!(first.mean_ms, 49_500);
         assert_eq!(burst.attempts[9].last_ms, burst.last_attempt_ms);
         assert!(burst.last_attempt_ms > 272_105_000 && burst.held_ms_max >= 90_000, "{burst:?}");
+    }
+
+    #[test]
+    fn the_peak_is_that_of_any_second_and_not_of_the_clocks() {
+        let mut second = Second::default();
+        let counts = [600, 900, 999, 1000, 1599, 1600, 1900].map(|now_ms| second.add(now_ms));
+        assert_eq!(counts, [1, 2, 3, 4, 5, 5, 5]);
+    }
+
+    #[test]
+    fn waits_that_reach_the_end_of_time_end_there() {
+        let backoff = Backoff::Exponential {
+            base: Millis::from_secs(1),
+            factor: 2,
+            cap: Millis::MAX,
+            attempts_max: 100,
+        };
+        let schedule = Schedule::new(backoff, Jitter::Full);
+        let policy = Policy { schedule, ..Policy::default() };
+        let burst = Burst::new(&policy, 2, &limits(rated(3)));
+        assert!((2..=200).contains(&burst.requests), "{burst:?}");
     }
 
     #[test]

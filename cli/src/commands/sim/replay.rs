@@ -62,8 +62,19 @@ pub(crate) fn run(path: &Path, form: Form, output: &mut Output) -> Result<Ending
     Ok(if history.violation.is_some() { Ending::Found } else { Ending::AsItShould })
 }
 
+/// Saves a plan.
+pub(crate) fn write(path: &Path, plan: &Plan) -> Result<(), Failure> {
+    let text = plan.to_json().map_err(|error| unwritten(&error))?;
+    fs::write(path, text).map_err(|error| {
+        Failure::environment(
+            format!("cannot write {}: {error}", path.display()),
+            "give the path of a file that may be written",
+        )
+    })
+}
+
 /// The failure to write a plan.
-pub(crate) fn unwritten(error: &serde_json::Error) -> Failure {
+fn unwritten(error: &serde_json::Error) -> Failure {
     Failure::environment(
         format!("cannot write the plan: {error}"),
         "its scenario holds a value that JSON has no form for",
@@ -74,7 +85,7 @@ fn read(path: &Path) -> Result<Plan, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::usage(
             format!("cannot read the plan {}: {error}", path.display()),
-            "give the path of a file that `hookproof zoo --only ID --save FILE` wrote",
+            "give the path of a file that --save of `hookproof sim` or `hookproof zoo` wrote",
         )
     })?;
     Plan::from_json(&text)

@@ -7,15 +7,18 @@ use hookproof_core::time::Millis;
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_sim::checkers::Invariant;
 use hookproof_sim::fault::Fault;
+use hookproof_sim::scenario::shipped;
 use hookproof_sim::sometimes::Sometimes;
 use hookproof_sim::suite::{Failure, MutantReport, Report, Sum, Verdict, World};
 
-use crate::output::Output;
 use crate::output::number::{Counted, Grouped};
 use crate::output::table::{Column, Table};
+use crate::output::{Output, WIDTH_MAX, wrapped};
 
 /// The most failing seeds that are told one by one.
 const FAILURES_SHOWN: usize = 10;
+/// What stands before each of them.
+const FAILED: &str = "violated:";
 
 /// Prints the report; its last line is the verdict.
 pub(super) fn print(report: &Report, is_full: bool, output: &mut Output) -> io::Result<()> {
@@ -254,7 +257,11 @@ fn killed(mutants: &[&MutantReport]) -> String {
 /// The command that shows a failing history again.
 pub(super) fn replay(failure: &Failure) -> String {
     let Failure { world, scenario, seed, .. } = failure;
-    format!("hookproof sim --world {world} --scenario {scenario} --seed {seed}")
+    let which = match shipped::find(scenario) {
+        Some(_) => format!("--scenario {scenario}"),
+        None => "--scenario-file FILE".to_owned(),
+    };
+    format!("hookproof sim --world {world} {which} --seed {seed}")
 }
 
 /// What went wrong, each with the command that shows it again.
@@ -266,17 +273,21 @@ fn problems(report: &Report, output: &mut Output) -> io::Result<()> {
     for failure in report.failures.iter().take(FAILURES_SHOWN) {
         let violation = &failure.violation;
         let crash = failure.crash_at.map(|at| format!(", crash at the {at}th point"));
-        writeln!(
-            output,
-            "{} {} ({}), seed {}{}: {}: {}",
-            paint.bad("violated:"),
+        let told = format!(
+            "{} ({}), seed {}{}: {}: {}",
             failure.scenario,
             failure.world,
             failure.seed,
             crash.unwrap_or_default(),
             violation.invariant,
             violation.what
-        )?;
+        );
+        let mut lines = wrapped(&told, WIDTH_MAX - FAILED.len() - 1).into_iter();
+        let first = lines.next().unwrap_or_default();
+        writeln!(output, "{} {first}", paint.bad(FAILED))?;
+        for line in lines {
+            writeln!(output, "{:width$} {line}", "", width = FAILED.len())?;
+        }
         writeln!(output, "  {} {}", paint.hint("replay:"), replay(failure))?;
     }
     let more = report.failures.len().saturating_sub(FAILURES_SHOWN);
