@@ -42,6 +42,7 @@ const QUESTIONS: &[&str] = &[
     "connection",
     "delivery",
     "disabled for",
+    "disk takes",
     "downstream applies",
     "duplicate delay",
     "endpoint",
