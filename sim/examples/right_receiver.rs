@@ -3,7 +3,7 @@
 //! `cargo run -p hookproof-sim --example right_receiver` takes it through a hundred histories, and ends
 //! with exit code 0.
 
-mod request;
+pub(crate) mod request;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;

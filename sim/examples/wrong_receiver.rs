@@ -43,7 +43,7 @@ async fn handle(life: &Life<Shop>, id: &str) -> Result<(), Busy> {
     }
     life.disk().commit(|shop| *shop.parcels.entry(id.to_owned()).or_insert(0) += 1).await?;
     // Whoever asks before the next commit, or after a crash, finds no id, and sends a second parcel.
-    life.crash_point("between the parcel and the id").await;
+    life.crash_point("parcel.sent").await;
     life.disk().commit(|shop| shop.seen.insert(id.to_owned())).await?;
     Ok(())
 }

@@ -74,7 +74,7 @@ impl<S> Life<S> {
     /// goes on. Without any, it may end when a request has arrived, before and after a commit to the
     /// [`Disk`], and before and after the answer is written.
     pub async fn crash_point(&self, name: &'static str) {
-        self.host.says(format!("is at {name}"));
+        self.host.says(format!("passes {name}"));
         self.host.passes_place(name).await;
     }
 }

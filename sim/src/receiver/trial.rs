@@ -32,6 +32,10 @@ const ANSWER_READY: &str = "answer.ready";
 /// The most histories that are run to make a failing one small.
 const RUNS_MAX: u64 = 2000;
 
+/// Among how many seeds a history of a single event is looked for that fails the same way: of one
+/// that has many, some stay in the way of making it small.
+const SINGLE_SEEDS: u64 = 50;
+
 /// A receiver, and the histories that it is to hold in.
 pub struct Trial {
     build: Box<dyn Fn(Integration, Secret) -> Candidate>,
@@ -189,10 +193,24 @@ impl Trial {
             invariant: violation.invariant,
             draws: history.draws.clone(),
         };
+        let plan = self.of_one_event(&plan, seed).unwrap_or(plan);
         let run = |plan: &Plan, _| self.chosen(&plan.scenario, &Choices::recorded(&plan.draws));
         Err(match minimise_by(&run, &plan, RUNS_MAX, &mut || true) {
             Some(small) => Failure::broken(seed, &small.plan, &small.history),
             None => Failure::differs(seed),
+        })
+    }
+
+    /// A plan with a single event that breaks the same invariant, if a seed from this one on has it.
+    fn of_one_event(&self, plan: &Plan, seed: u64) -> Option<Plan> {
+        let scenario = Scenario { events: (1, 1), ..plan.scenario.clone() };
+        (seed..seed.saturating_add(SINGLE_SEEDS)).find_map(|seed| {
+            let history = self.history(&scenario, seed);
+            plan.is_broken_by(&history).then(|| Plan {
+                scenario: scenario.clone(),
+                draws: history.draws,
+                ..plan.clone()
+            })
         })
     }
 }

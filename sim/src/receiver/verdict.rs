@@ -97,8 +97,8 @@ impl Failure {
     pub(super) fn broken(seed: u64, plan: &Plan, history: &History) -> Self {
         let what = history.violation.as_ref().map_or("", |violation| violation.what.as_str());
         let text = format!(
-            "{} does not hold: {what}\n\nThe history of seed {seed}, made small. What must be \
-             decided:\n\n{}\nAgain: the same trial over the seeds {seed}..{}",
+            "{} does not hold: {what}\n\nSeed {seed} shows it; this is the smallest history that was found. \
+             What must be decided:\n\n{}\nAgain: the same trial over the seeds {seed}..{}",
             plan.invariant,
             timeline::story(plan, history, &|_, text| text.to_owned()),
             seed.saturating_add(1),
