@@ -54,7 +54,7 @@ fn report(shop: &Shop) -> Report {
 
 /// Puts the receiver on trial.
 pub(crate) fn verdict() -> Result<Held, Failure> {
-    Trial::new(receiver, report).try_run(0..100)
+    Trial::new(receiver, report).try_run(0..40)
 }
 
 #[expect(clippy::print_stdout, reason = "an example shows what it found")]
