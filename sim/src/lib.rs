@@ -6,6 +6,7 @@
 //!
 //! - [`choices`]: the one source of nondeterminism;
 //! - [`scenario`], [`fault`]: what a history is about, and what goes wrong in it;
+//! - [`receiver`]: your own receiver in the wire world, in a test of a dozen lines;
 //! - [`wire`]: the world on turmoil, with real HTTP and real SQLite;
 //! - [`checkers`]: the invariants;
 //! - [`zoo`]: bugs that the suite must find, or it proves nothing;
@@ -26,6 +27,7 @@ mod log;
 pub mod minimise;
 pub mod model;
 pub mod plan;
+pub mod receiver;
 pub mod scenario;
 pub mod sometimes;
 pub mod suite;

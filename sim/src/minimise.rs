@@ -31,7 +31,17 @@ pub struct Minimised {
 /// gives the same result. `None` if the plan does not break its invariant.
 #[must_use]
 pub fn minimise(plan: &Plan, runs_max: u64, go_on: &mut dyn FnMut() -> bool) -> Option<Minimised> {
-    let mut search = Search { best: plan.clone(), runs: 0, runs_max, go_on, is_cut: false };
+    minimise_by(&Plan::run, plan, runs_max, go_on)
+}
+
+/// The same for histories that are run by something else than the plan itself.
+pub(crate) fn minimise_by(
+    run: &dyn Fn(&Plan, bool) -> History,
+    plan: &Plan,
+    runs_max: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<Minimised> {
+    let mut search = Search { run, best: plan.clone(), runs: 0, runs_max, go_on, is_cut: false };
     let non_zero = plan.draws.iter().filter(|draw| draw.value != 0).copied().collect();
     if !search.holds(Plan { draws: non_zero, ..plan.clone() }) && !search.holds(plan.clone()) {
         return None;
@@ -47,12 +57,14 @@ pub fn minimise(plan: &Plan, runs_max: u64, go_on: &mut dyn FnMut() -> bool) -> 
             break;
         }
     }
-    let history = search.best.run(true);
+    let history = run(&search.best, true);
     let Search { best: plan, runs, is_cut, .. } = search;
     Some(Minimised { plan, history, runs: runs + 1, is_minimal: !is_cut })
 }
 
 struct Search<'a> {
+    /// Runs a plan; with its trace if that is wanted.
+    run: &'a dyn Fn(&Plan, bool) -> History,
     /// The smallest plan so far that breaks the invariant.
     best: Plan,
     runs: u64,
@@ -80,7 +92,7 @@ impl Search<'_> {
             return false;
         }
         self.runs += 1;
-        let history = candidate.run(false);
+        let history = (self.run)(&candidate, false);
         if !candidate.is_broken_by(&history) {
             return false;
         }

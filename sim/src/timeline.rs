@@ -4,8 +4,6 @@ mod document;
 mod page;
 mod text;
 
-use hookproof_runtime::crash_point::CrashPoint;
-
 use crate::fault::Fault;
 use crate::history::{History, epoch};
 use crate::journal::Line;
@@ -76,7 +74,7 @@ fn row(line: &Line, lanes: &[&'static str]) -> Row {
     let text = line.text.as_str();
     let tone = if text.starts_with(VIOLATION) {
         Tone::Violation
-    } else if CrashPoint::ALL.iter().any(|point| text == format!("CRASH at {point}")) {
+    } else if text.starts_with("CRASH at ") {
         Tone::Crash
     } else if line.who == "network" || Fault::ALL.iter().any(|f| text.starts_with(f.as_str())) {
         Tone::Fault

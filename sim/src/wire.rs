@@ -1,8 +1,10 @@
-//! The wire world: the real sender and the real receiver on turmoil, real HTTP over simulated TCP,
-//! real SQLite.
+//! The wire world: the real sender and the real receiver, or one [on trial](crate::receiver), on
+//! turmoil, real HTTP over simulated TCP, real SQLite.
 
 mod application;
 mod attacker;
+mod books;
+mod candidate;
 mod fuse;
 mod host;
 mod lives;
@@ -16,5 +18,8 @@ mod watched;
 mod witness;
 mod world;
 
+pub(crate) use application::Integration;
+pub(crate) use candidate::{Candidate, Listener};
 pub use host::SimHost;
 pub use world::run;
+pub(crate) use world::run_candidate;

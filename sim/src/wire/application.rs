@@ -20,11 +20,26 @@ pub(super) struct Publish {
     pub(super) body: Vec<u8>,
 }
 
+/// An endpoint to register.
+#[derive(Clone, Debug)]
+pub(crate) struct Integration {
+    /// Where the receiver takes its requests.
+    pub(crate) path: String,
+    /// The secret's bytes.
+    pub(crate) key: Vec<u8>,
+}
+
+impl Integration {
+    /// The name by which the world knows it: the end of its path.
+    pub(super) fn source(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
 /// What the application does in one history.
 #[derive(Clone, Debug)]
 pub(super) struct Script {
-    /// (source, secret's bytes), one per endpoint.
-    pub(super) endpoints: Vec<(String, Vec<u8>)>,
+    pub(super) endpoints: Vec<Integration>,
     /// In the order of their times.
     pub(super) publishes: Vec<Publish>,
 }
@@ -33,10 +48,10 @@ const PATIENCE: Millis = Millis::from_secs(5);
 
 /// Registers the endpoints. No fault is on yet, but the sender may still be starting.
 pub(super) async fn register(host: &SimHost, script: &Script) {
-    for (source, key) in &script.endpoints {
+    for Integration { path, key } in &script.endpoints {
         let Ok(secret) = Secret::from_bytes(key.clone()) else { continue };
         let body = serde_json::json!({
-            "url": format!("http://{RECEIVER_NAME}/hooks/{source}"),
+            "url": format!("http://{RECEIVER_NAME}{path}"),
             "secrets": Secrets::one(secret),
         });
         loop {

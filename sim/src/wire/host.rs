@@ -119,13 +119,35 @@ impl SimHost {
         }
     }
 
-    fn crashes_here(&self, point: CrashPoint) -> bool {
+    /// Passes a place that has no [`CrashPoint`]; never returns if the host ends there.
+    pub(crate) async fn passes_place(&self, name: &'static str) {
+        if !self.has_ended() && self.crashes_here(name, USUAL) {
+            self.stage.journal.line(true_now(), self.name, format!("CRASH at {name}"));
+            self.fuse.blow();
+        }
+        if self.has_ended() {
+            pending::<()>().await;
+        }
+    }
+
+    /// Says in the trace what happens on the host.
+    pub(crate) fn says(&self, text: String) {
+        self.stage.journal.line(true_now(), self.name, text);
+    }
+
+    /// How long a disk of the host takes for what it is asked: little, but not nothing.
+    pub(crate) fn disk_latency(&self) -> Millis {
+        Millis::new(self.stage.choices.draw(self.name, "disk takes", 3))
+    }
+
+    /// Whether the host ends at a place that has this name and that share of the crashes.
+    fn crashes_here(&self, point: &'static str, frequency: u64) -> bool {
         let stage = &self.stage;
         let Some(fault) = self.crash_fault().filter(|_| stage.are_faults_on()) else {
             return false;
         };
-        let per_mille = stage.faults.per_mille(fault) * frequency(point) / 4;
-        if !stage.choices.chance(self.name, point.as_str(), per_mille) {
+        let per_mille = stage.faults.per_mille(fault) * frequency / USUAL;
+        if !stage.choices.chance(self.name, point, per_mille) {
             return false;
         }
         let mut lives = lock(&stage.lives);
@@ -144,7 +166,7 @@ impl SimHost {
         let at = self.moment();
         let has_changed = match self.name {
             SENDER => self.stage.witness().sender_committed(&at),
-            RECEIVER => self.stage.witness().receiver_committed(&at),
+            RECEIVER => self.stage.witness().receiver_committed(at.now),
             _ => return,
         };
         let began = Timestamp::from_millis(self.commit_began.load(Ordering::Relaxed));
@@ -256,9 +278,12 @@ fn frequency(point: CrashPoint) -> u64 {
     match point {
         CrashPoint::StoreExecuted | CrashPoint::StoreCommitted => 1,
         CrashPoint::NoticeSent => 32,
-        _ => 4,
+        _ => USUAL,
     }
 }
+
+/// How often a crash strikes at most points, in quarters.
+const USUAL: u64 = 4;
 
 /// A small draw as an index.
 fn index(value: u64) -> usize {
@@ -396,7 +421,7 @@ impl Host for SimHost {
             _ => {}
         }
         self.stage.journal.passed(true_now(), self.name, point);
-        if !self.crashes_here(point) {
+        if !self.crashes_here(point.as_str(), frequency(point)) {
             return false;
         }
         self.stage.journal.crashed(true_now(), self.name, point);

@@ -17,6 +17,7 @@ use hookproof_sender::tls::Tls;
 
 use super::application::{self, Script};
 use super::attacker;
+use super::candidate::Start;
 use super::host::{APPLICATION, ATTACKER, PORT, RECEIVER, SENDER, SimHost};
 use super::stage::Stage;
 use super::watched::Watched;
@@ -85,6 +86,24 @@ impl Receiver {
                 }
                 _ => hookproof_receiver::run(host, listener, config, store, pending()).await,
             }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// What it takes to start a receiver on trial again and again.
+#[derive(Clone)]
+pub(super) struct OnTrial {
+    pub(super) stage: Arc<Stage>,
+    pub(super) start: Start,
+}
+
+impl OnTrial {
+    pub(super) async fn life(self) -> turmoil::Result {
+        live(RECEIVER, &self.stage, |host: SimHost| async move {
+            let listener = host.listen(everywhere()).await.map_err(text)?;
+            (self.start)(host, listener).await;
             Ok(())
         })
         .await

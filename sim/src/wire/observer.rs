@@ -22,10 +22,28 @@ pub(super) enum SenderChange {
 /// What a commit at the receiver changed.
 #[derive(Debug)]
 pub(super) enum ReceiverChange {
-    Recorded { source: String, event: String, received_at: i64 },
-    Forgotten { source: String, event: String },
-    Effect { source: String, event: String },
-    WorkedOff { source: String, event: String, is_applied: bool },
+    /// When it was received, by the receiver's clock, if it says so.
+    Recorded {
+        source: String,
+        event: String,
+        received_at: Option<i64>,
+    },
+    Forgotten {
+        source: String,
+        event: String,
+    },
+    Effect {
+        source: String,
+        event: String,
+    },
+    WorkedOff {
+        source: String,
+        event: String,
+        is_applied: bool,
+    },
+    Lost {
+        event: String,
+    },
 }
 
 /// A look into one file.
@@ -330,7 +348,7 @@ impl Seen for ReceiverSeen {
         )?;
         let rows = statement.query_map([], |row| {
             let key: (String, String) = (row.get(0)?, row.get(1)?);
-            Ok((key, row.get::<_, String>(2)?, row.get(3)?))
+            Ok((key, row.get::<_, String>(2)?, row.get::<_, i64>(3)?))
         })?;
         for row in rows {
             let (key, phase, received_at) = row?;
@@ -338,6 +356,7 @@ impl Seen for ReceiverSeen {
             let before = gone.remove(&key);
             if before.is_none() {
                 let (source, event) = key.clone();
+                let received_at = Some(received_at);
                 changes.push(ReceiverChange::Recorded { source, event, received_at });
             }
             if is_final(&phase) && before.as_ref() != Some(&phase) {

@@ -13,8 +13,9 @@ use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
 
+use super::books::Books;
 use super::names::Names;
-use super::observer::{Eye, ReceiverChange, ReceiverSeen, SenderChange, SenderSeen};
+use super::observer::{Eye, ReceiverChange, SenderChange, SenderSeen};
 use super::verify::digest;
 use super::watched::Gates;
 use crate::checkers::{Bounds, Checkers, Violation};
@@ -62,7 +63,7 @@ pub(super) struct Witness {
     /// The digest of what was published as an event.
     bodies: BTreeMap<EventNo, u64>,
     sender: Eye<SenderSeen>,
-    receiver: Eye<ReceiverSeen>,
+    receiver: Books,
     attempts: BTreeMap<AttemptName, Track>,
     pub(super) gates: Gates,
     /// How many endpoints the application has registered.
@@ -88,7 +89,7 @@ impl Witness {
         policy: &Policy,
         keys: BTreeMap<String, Vec<u8>>,
         journal: Journal,
-        (sender, receiver): (PathBuf, PathBuf),
+        (sender, receiver): (PathBuf, Books),
     ) -> Self {
         let mut witness = Self {
             checkers: Checkers::new(bounds, harness),
@@ -100,7 +101,7 @@ impl Witness {
             wanted: BTreeMap::new(),
             bodies: BTreeMap::new(),
             sender: Eye::new(sender),
-            receiver: Eye::new(receiver),
+            receiver,
             attempts: BTreeMap::new(),
             gates: Gates::default(),
             registered: 0,
@@ -167,7 +168,12 @@ impl Witness {
         usize::try_from(self.accepted) == Ok(publishes)
             && !seen.deliveries().any(is_open)
             && seen.all_noticed()
-            && self.receiver.seen.is_settled()
+            && !self.receiver.are_open()
+    }
+
+    /// How long the world goes on after everything has drained.
+    pub(super) fn linger(&self) -> Millis {
+        self.receiver.linger()
     }
 
     /// The endpoints that are disabled, by their ids.
@@ -186,7 +192,7 @@ impl Witness {
             delivered: in_phase(|phase| matches!(phase, Phase::Delivered { .. })),
             dead: in_phase(|phase| matches!(phase, Phase::Dead { .. })),
             requests: self.requests,
-            effects: self.receiver.seen.effects,
+            effects: self.receiver.effects(),
         }
     }
 
@@ -212,7 +218,7 @@ impl Witness {
         let changes = match self.sender.look() {
             Ok(Some(changes)) => changes,
             Ok(None) => return false,
-            Err(error) => return self.is_blind(at, &error),
+            Err(error) => return self.is_blind(at.now, &error),
         };
         let answered_gone: Vec<String> = changes.iter().filter_map(gone_by).collect();
         for change in changes {
@@ -310,43 +316,56 @@ impl Witness {
         self.judge_fault(at.now, state.id.as_str(), record);
     }
 
+    /// A receiver on trial is asked for its books, for it need not tell when it commits.
+    pub(super) fn ask_receiver(&mut self, now: Timestamp) {
+        if self.receiver.are_on_trial() {
+            self.receiver_committed(now);
+        }
+    }
+
     /// The receiver's store has committed. Tells whether anything changed.
-    pub(super) fn receiver_committed(&mut self, at: &Moment) -> bool {
+    pub(super) fn receiver_committed(&mut self, now: Timestamp) -> bool {
         let changes = match self.receiver.look() {
             Ok(Some(changes)) => changes,
             Ok(None) => return false,
-            Err(error) => return self.is_blind(at, &error),
+            Err(error) => return self.is_blind(now, &error),
         };
         for change in changes {
             match change {
                 ReceiverChange::Recorded { source, event, received_at } => {
                     let (source, event) = (self.names.source(&source), self.names.event(&event));
-                    self.tell(at.now, &Fact::Recorded { source, event });
-                    let received_at = Timestamp::from_millis(received_at);
-                    self.see_clock(at.now, super::host::RECEIVER, received_at);
+                    self.tell(now, &Fact::Recorded { source, event });
+                    if let Some(received_at) = received_at.map(Timestamp::from_millis) {
+                        self.see_clock(now, super::host::RECEIVER, received_at);
+                    }
                 }
                 ReceiverChange::Forgotten { source, event } => {
                     let (source, event) = (self.names.source(&source), self.names.event(&event));
-                    self.tell(at.now, &Fact::Forgotten { source, event });
+                    self.tell(now, &Fact::Forgotten { source, event });
+                }
+                ReceiverChange::Lost { event } => {
+                    let event = self.names.event(&event);
+                    self.tell(now, &Fact::Lost { event });
                 }
                 ReceiverChange::Effect { source, event } => {
+                    if self.receiver.are_on_trial() {
+                        let text = format!("the effect of {event}");
+                        self.journal.line(now, super::host::RECEIVER, text);
+                    }
                     let (source, event) = (self.names.source(&source), self.names.event(&event));
-                    self.tell(at.now, &Fact::Effect { source, event });
+                    self.tell(now, &Fact::Effect { source, event });
                 }
                 ReceiverChange::WorkedOff { source, event, is_applied } => {
                     let (source, event) = (self.names.source(&source), self.names.event(&event));
-                    self.tell(at.now, &Fact::WorkedOff { source, event, is_applied });
+                    self.tell(now, &Fact::WorkedOff { source, event, is_applied });
                 }
             }
         }
         true
     }
 
-    fn is_blind(&mut self, at: &Moment, error: &rusqlite::Error) -> bool {
-        self.tell(
-            at.now,
-            &Fact::Broke { what: &format!("a store cannot be looked into: {error}") },
-        );
+    fn is_blind(&mut self, now: Timestamp, error: &rusqlite::Error) -> bool {
+        self.tell(now, &Fact::Broke { what: &format!("a store cannot be looked into: {error}") });
         false
     }
 

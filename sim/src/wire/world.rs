@@ -16,9 +16,12 @@ use hookproof_sender::config::SenderConfig;
 use hookproof_sender::tls::Tls;
 use tempfile::TempDir;
 
-use super::application::{Publish, Script};
+use super::application::{Integration, Publish, Script};
+use super::books::{Books, Reported};
+use super::candidate::Candidate;
 use super::host::{APPLICATION, ATTACKER, RECEIVER, SENDER};
-use super::lives::{self, Receiver, Sender, address_policy};
+use super::lives::{self, OnTrial, Receiver, Sender, address_policy};
+use super::observer::Eye;
 use super::stage::Stage;
 use super::witness::Witness;
 use crate::checkers::{Invariant, Violation};
@@ -31,18 +34,33 @@ use crate::log::Errors;
 use crate::scenario::Scenario;
 use crate::zoo::Mutant;
 
-/// How long the world goes on after everything has drained: what the network still holds arrives.
-const LINGER: Millis = Millis::from_secs(5);
-
 /// Runs one history of `scenario`, which the choices determine to the last byte. With a mutant, that
 /// part of the world is wrong.
 #[must_use]
 pub fn run(scenario: &Scenario, choices: &Choices, mutant: Option<Mutant>) -> History {
+    run_with(scenario, choices, mutant, None)
+}
+
+/// Runs one history of the reference sender and of a receiver on trial.
+pub(crate) fn run_candidate(
+    scenario: &Scenario,
+    choices: &Choices,
+    candidate: Candidate,
+) -> History {
+    run_with(scenario, choices, None, Some(candidate))
+}
+
+fn run_with(
+    scenario: &Scenario,
+    choices: &Choices,
+    mutant: Option<Mutant>,
+    candidate: Option<Candidate>,
+) -> History {
     let journal = Journal::default();
     let logged = journal.clone();
     let errors = Errors::new(move |text| logged.breakdown(epoch(), "log", &text));
     tracing::subscriber::with_default(errors, || {
-        match World::new(scenario, choices, mutant, journal) {
+        match World::new(scenario, choices, mutant, candidate, journal) {
             Ok(world) => world.run(),
             Err((faults, what)) => History {
                 faults,
@@ -82,6 +100,7 @@ impl<'a> World<'a> {
         scenario: &'a Scenario,
         choices: &Choices,
         mutant: Option<Mutant>,
+        candidate: Option<Candidate>,
         journal: Journal,
     ) -> Result<Self, (Faults, String)> {
         let harness = match mutant {
@@ -91,16 +110,23 @@ impl<'a> World<'a> {
         let faults = Faults::swarm(choices, &scenario.faults);
         let directory = directory().map_err(|error| (faults.clone(), error.to_string()))?;
         let tls = Tls::new(None).map_err(|error| (faults.clone(), error.to_string()))?;
-        let script = script(scenario, choices);
+        let integration = candidate.as_ref().map(|candidate| candidate.integration.clone());
+        let script = script(scenario, choices, integration);
         let policy = scenario.policy(choices);
         let sender_path = directory.path().join("sender.db");
         let receiver_path = directory.path().join("receiver.db");
+        let (start, books) = match candidate {
+            None => (None, Books::Reference(Eye::new(receiver_path.clone()))),
+            Some(Candidate { integration, start, ask }) => {
+                (Some(start), Books::OnTrial(Reported::new(integration.source(), ask)))
+            }
+        };
         let witness = Witness::new(
             (scenario.bounds(), harness),
             &policy,
-            script.endpoints.iter().cloned().collect(),
+            script.endpoints.iter().map(|one| (one.source().to_owned(), one.key.clone())).collect(),
             journal.clone(),
-            (sender_path.clone(), receiver_path.clone()),
+            (sender_path.clone(), books),
         );
         let stage = Arc::new(Stage::new(
             choices.clone(),
@@ -111,9 +137,14 @@ impl<'a> World<'a> {
             witness,
         ));
         let mut sim = network(scenario);
-        let config = receiver_config(&script);
-        let receiver = Receiver { stage: stage.clone(), path: receiver_path, config, mutant };
-        sim.host(RECEIVER, move || receiver.clone().life());
+        if let Some(start) = start {
+            let receiver = OnTrial { stage: stage.clone(), start };
+            sim.host(RECEIVER, move || receiver.clone().life());
+        } else {
+            let config = receiver_config(&script);
+            let receiver = Receiver { stage: stage.clone(), path: receiver_path, config, mutant };
+            sim.host(RECEIVER, move || receiver.clone().life());
+        }
         let config = SenderConfig {
             policy,
             address: address_policy(sim.lookup(RECEIVER)),
@@ -184,6 +215,9 @@ impl<'a> World<'a> {
         if let Some(what) = self.stage.journal.first_breakdown() {
             witness.tell(now, &Fact::Broke { what: &what });
         }
+        if now.as_millis() % 1000 == 0 {
+            witness.ask_receiver(now);
+        }
         if witness.violation().is_some() {
             return true;
         }
@@ -191,7 +225,7 @@ impl<'a> World<'a> {
             && self.stage.attacks_left() == 0
             && witness.is_drained(self.publishes);
         let is_over = if is_drained {
-            now.since(*self.drained_since.get_or_insert(now)) >= LINGER
+            now.since(*self.drained_since.get_or_insert(now)) >= witness.linger()
         } else {
             self.drained_since = None;
             now.since(epoch()) > self.scenario.safety.plus(self.scenario.liveness_bound)
@@ -282,16 +316,19 @@ fn network(scenario: &Scenario) -> turmoil::Sim<'static> {
         .build()
 }
 
-fn script(scenario: &Scenario, choices: &Choices) -> Script {
+/// Draws the script. A receiver on trial is the only endpoint.
+fn script(scenario: &Scenario, choices: &Choices, only: Option<Integration>) -> Script {
     let endpoints =
         choices.between("plan", "endpoints", scenario.endpoints.0, scenario.endpoints.1);
     let events = choices.between("plan", "events", scenario.events.0, scenario.events.1);
-    let endpoints = (0..endpoints)
-        .map(|number| {
-            let key = (0..4).flat_map(|_| choices.bits("plan", "secret").to_be_bytes()).collect();
-            (format!("shop-{number}"), key)
-        })
-        .collect();
+    let drawn = |number| {
+        let key = (0..4).flat_map(|_| choices.bits("plan", "secret").to_be_bytes()).collect();
+        Integration { path: format!("/hooks/shop-{number}"), key }
+    };
+    let endpoints = match only {
+        Some(integration) => vec![integration],
+        None => (0..endpoints).map(drawn).collect(),
+    };
     let mut publishes: Vec<Publish> = (0..events)
         .map(|number| {
             // Some events are published together: what interleaves is where bugs live.
@@ -364,10 +401,10 @@ fn receiver_config(script: &Script) -> ReceiverConfig {
     let sources = script
         .endpoints
         .iter()
-        .filter_map(|(source, key)| {
+        .filter_map(|integration| {
             Some(Source {
-                id: SourceId::new(source.as_str()).ok()?,
-                secrets: Secrets::one(Secret::from_bytes(key.clone()).ok()?),
+                id: SourceId::new(integration.source()).ok()?,
+                secrets: Secrets::one(Secret::from_bytes(integration.key.clone()).ok()?),
                 tolerance: TOLERANCE,
                 ordering: None,
             })

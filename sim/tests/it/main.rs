@@ -10,6 +10,7 @@ mod hunt;
 mod minimise;
 mod model;
 mod plan;
+mod receiver;
 mod regressions;
 mod replay;
 mod seeds;

@@ -129,6 +129,7 @@ impl Witness {
         was_valid: Option<bool>,
         status: u16,
     ) {
+        self.ask_receiver(now);
         let id = request.header("webhook-id").unwrap_or_default();
         self.journal.line(now, RECEIVER, format!("answers {status} to {id}"));
         let is_valid = self.is_valid(request, wall);
