@@ -7,21 +7,25 @@ use hookproof_core::gate::{
 };
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
-use proptest::prelude::*;
 
-use crate::given::{at, check_round_trip, laws, ms, secs};
+use crate::given::{at, check_round_trip, ms, secs};
 
 fn with(breaker: BreakerRule) -> GateRule {
     GateRule { breaker: Some(breaker), ..GateRule::default() }
 }
 
-fn windowed(within: u64, failures: u32, share_percent: u8, attempts_min: u32) -> GateRule {
+pub(crate) fn windowed(
+    within: u64,
+    failures: u32,
+    share_percent: u8,
+    attempts_min: u32,
+) -> GateRule {
     let window = WindowRule { within: ms(within), failures, share_percent, attempts_min };
     with(BreakerRule { failures_in_a_row: 0, window: Some(window), ..BreakerRule::default() })
 }
 
 /// One attempt that begins and ends at once; `None` if it may not begin.
-fn attempt(
+pub(crate) fn attempt(
     gate: &mut Gate,
     rule: &GateRule,
     now: Timestamp,
@@ -34,7 +38,7 @@ fn attempt(
 }
 
 /// At which of the attempts the breaker opens, and why.
-fn opens(rule: &GateRule, attempts: &[(i64, Signal)]) -> Option<(i64, Cause)> {
+pub(crate) fn opens(rule: &GateRule, attempts: &[(i64, Signal)]) -> Option<(i64, Cause)> {
     let mut gate = Gate::default();
     attempts.iter().find_map(|(now, signal)| {
         match attempt(&mut gate, rule, at(*now), *signal).expect("it is closed") {
@@ -204,9 +208,7 @@ fn settings_of_the_breaker_that_cannot_be_are_refused_by_name() {
     };
     check(windowed(0, 1, 0, 1), "gate.breaker.window.within");
     check(windowed(1, 0, 0, 1), "gate.breaker.window.failures");
-    check(windowed(1, 257, 0, 1), "gate.breaker.window.failures");
     check(windowed(1, 1, 0, 0), "gate.breaker.window.attempts_min");
-    check(windowed(1, 1, 0, 257), "gate.breaker.window.attempts_min");
     check(windowed(1, 1, 101, 1), "gate.breaker.window.share_percent");
     check(
         with(BreakerRule { pause_factor: 0, ..BreakerRule::default() }),
@@ -214,44 +216,4 @@ fn settings_of_the_breaker_that_cannot_be_are_refused_by_name() {
     );
     let disable = Some(DisableRule::default());
     check(with(BreakerRule { disable, ..BreakerRule::default() }), "gate.breaker.disable");
-}
-
-proptest! {
-    #![proptest_config(laws())]
-
-    #[test]
-    fn a_window_opens_exactly_when_a_naive_count_says_so(
-        within in 1..60_u64,
-        failures in 1..5_u32,
-        share_percent in prop_oneof![Just(0_u8), 0..=100_u8],
-        attempts_min in 1..6_u32,
-        steps in proptest::collection::vec((0..30_i64, 0..3_u8), 0..60),
-    ) {
-        let rule = windowed(within, failures, share_percent, attempts_min);
-        let mut gate = Gate::default();
-        let mut history: Vec<(i64, bool)> = Vec::new();
-        let mut now = 0;
-        for (pause, kind) in steps {
-            now += pause;
-            let signal = [Failure, Success, Neither][usize::from(kind)];
-            if signal != Neither {
-                history.push((now, signal == Failure));
-            }
-            let recent: Vec<_> = history
-                .iter()
-                .filter(|(then, _)| now - then < i64::try_from(within).unwrap())
-                .collect();
-            let failed = recent.iter().filter(|(_, failed)| *failed).count();
-            let expected = signal == Failure
-                && failed >= failures as usize
-                && recent.len() >= attempts_min as usize
-                && failed * 100 >= usize::from(share_percent) * recent.len();
-            let moved = attempt(&mut gate, &rule, at(now), signal).expect("it is closed");
-            prop_assert_eq!(matches!(moved, Some(Transition::Opened { .. })), expected);
-            check_round_trip(&gate.stored())?;
-            if expected {
-                break;
-            }
-        }
-    }
 }
