@@ -53,6 +53,10 @@ pub struct DisableRule {
     pub failures_in_a_row: u32,
     /// Nothing but failures for so long; `0s` is no condition.
     pub failing_for: Millis,
+    /// And of these at least so many, so that two failures with nothing in between but a quiet week
+    /// are not enough. It belongs to `failing_for` and is no condition of its own.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failures_min: u32,
 }
 
 /// The breaker's state.
@@ -152,8 +156,8 @@ impl History {
             return Some(Cause::FailuresInARow { failures: self.streak });
         }
         let span = now.since(self.failing_since?);
-        (rule.failing_for > Millis::ZERO && span >= rule.failing_for)
-            .then_some(Cause::FailingFor { span })
+        let is_long = rule.failing_for > Millis::ZERO && span >= rule.failing_for;
+        (is_long && self.streak >= rule.failures_min).then_some(Cause::FailingFor { span })
     }
 }
 

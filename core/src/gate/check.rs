@@ -62,6 +62,10 @@ impl BreakerRule {
             Some(rule) if rule.failures_in_a_row == 0 && rule.failing_for == Millis::ZERO => {
                 Some(("gate.breaker.disable", "has no condition"))
             }
+            Some(rule) if rule.failures_min > 0 && rule.failing_for == Millis::ZERO => Some((
+                "gate.breaker.disable.failures_min",
+                "is of no use without `failing_for`; give that, or `failures_in_a_row` instead",
+            )),
             _ => None,
         }
     }

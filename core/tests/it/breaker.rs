@@ -160,7 +160,7 @@ fn case_40_gitlabs_rule_pauses_at_4_doubles_to_a_day_and_gives_up_at_40() {
 
 #[test]
 fn case_10_33_only_a_success_begins_the_count_of_failures_anew() {
-    let disable = DisableRule { failures_in_a_row: 3, failing_for: Millis::ZERO };
+    let disable = DisableRule { failures_in_a_row: 3, ..DisableRule::default() };
     let rule = with(BreakerRule { disable: Some(disable), ..BreakerRule::default() });
     let gives_up = |signals: &[Signal]| {
         let mut gate = Gate::default();
@@ -185,10 +185,15 @@ fn five_days_of_nothing_but_failures_give_up() {
             .fold(None, |_, (now, signal)| Some(attempt(&mut gate, &rule, at(*now), *signal)));
         matches!(last, Some(Some(Some(Transition::Disabled { .. }))))
     };
-    assert!(gives_up(&[(0, Failure), (5 * day, Failure)]));
-    assert!(!gives_up(&[(0, Failure), (5 * day - 1, Failure)]));
-    assert!(!gives_up(&[(0, Failure), (day, Success), (5 * day, Failure)]));
-    assert!(!gives_up(&[(0, Failure), (5 * day, Neither)]));
+    let after_seven = |then: &[(i64, Signal)]| gives_up(&[&[(0, Failure); 7], then].concat());
+    assert!(after_seven(&[(5 * day, Failure)]));
+    assert!(!after_seven(&[(5 * day - 1, Failure)]));
+    assert!(!after_seven(&[(day, Success), (5 * day, Failure)]));
+    assert!(!after_seven(&[(5 * day, Neither)]));
+    // An endpoint with little traffic: seven failures in a month.
+    let rare: Vec<_> = (0..7).map(|failure| (failure * 5 * day, Failure)).collect();
+    assert!(!gives_up(&rare));
+    assert!(gives_up(&[rare, vec![(35 * day, Failure)]].concat()));
 }
 
 #[test]
@@ -216,4 +221,8 @@ fn settings_of_the_breaker_that_cannot_be_are_refused_by_name() {
     );
     let disable = Some(DisableRule::default());
     check(with(BreakerRule { disable, ..BreakerRule::default() }), "gate.breaker.disable");
+    let disable =
+        Some(DisableRule { failures_in_a_row: 9, failures_min: 8, ..DisableRule::default() });
+    let alone = with(BreakerRule { disable, ..BreakerRule::default() });
+    check(alone, "gate.breaker.disable.failures_min");
 }
