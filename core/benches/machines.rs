@@ -47,14 +47,15 @@ fn step_gate(c: &mut Criterion, name: &str, rule: &GateRule) {
 
 fn gate(c: &mut Criterion) {
     step_gate(c, "failures in a row", &GateRule::default());
-    let window = WindowRule {
-        within: Millis::from_minutes(5),
-        failures: 200,
-        share_percent: 90,
-        attempts_min: 200,
-    };
-    let breaker = Some(BreakerRule { window: Some(window), ..BreakerRule::default() });
-    step_gate(c, "a window of 256", &GateRule { breaker, ..GateRule::default() });
+    let spans = [
+        ("a window of 300 instants", Millis::from_minutes(5)),
+        ("a window of 3600 instants, more than are kept apart", Millis::from_hours(1)),
+    ];
+    for (name, within) in spans {
+        let window = WindowRule { within, failures: 200, share_percent: 90, attempts_min: 200 };
+        let breaker = Some(BreakerRule { window: Some(window), ..BreakerRule::default() });
+        step_gate(c, name, &GateRule { breaker, ..GateRule::default() });
+    }
     let rate = Some(RateRule { attempts: 300, per: Millis::from_minutes(5), burst: 10 });
     step_gate(c, "a rate over 300", &GateRule { rate, ..GateRule::default() });
 }

@@ -9,6 +9,7 @@ mod holds;
 mod known;
 mod limiter;
 mod stored;
+mod window;
 
 use std::collections::BTreeMap;
 
@@ -16,14 +17,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::classify::{Signal, Throttle};
 use crate::time::{Millis, Timestamp};
-pub use breaker::{
-    Breaker, BreakerRule, Cause, DisableRule, History, StoredBreaker, Transition,
-    WINDOW_OUTCOMES_MAX, WindowRule,
-};
+pub use breaker::{Breaker, BreakerRule, Cause, DisableRule, History, StoredBreaker, Transition};
 pub use known::{KnownRule, known_rules};
 use limiter::Limiter;
 pub use limiter::{DrainRule, RATE_ATTEMPTS_MAX, RateRule};
 pub use stored::StoredGate;
+pub use window::{WINDOW_INSTANTS_MAX, WindowRule};
 
 /// The settings of a gate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use hookproof_core::classify::{Classification, Signal};
 use hookproof_core::gate::{
-    Admission, Breaker, BreakerRule, Cause, Gate, GateRule, Transition, known_rules,
+    Admission, Breaker, BreakerRule, Cause, DisableRule, Gate, GateRule, Transition, known_rules,
 };
 use hookproof_core::outcome::Outcome;
 use hookproof_core::time::{Millis, Timestamp};
@@ -115,9 +115,15 @@ fn facts(rule: &BreakerRule, source: &str) -> Table {
     if count > 0 {
         facts.fact("disables", format!("after {count} failures in a row, probes included"));
     }
-    let span = disable.map_or(Millis::ZERO, |rule| rule.failing_for);
-    if span > Millis::ZERO {
-        facts.fact("disables", format!("at a failure after {span} of nothing but failures"));
+    if let Some(DisableRule { failing_for, failures_min, .. }) = disable
+        && *failing_for > Millis::ZERO
+    {
+        let least = match failures_min {
+            0 | 1 => String::new(),
+            least => format!(", at least {least}"),
+        };
+        let span = format!("at a failure after {failing_for} of nothing but failures{least}");
+        facts.fact("disables", span);
     }
     if disable.is_none() {
         facts.fact("disables", "never");

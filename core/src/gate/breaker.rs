@@ -3,17 +3,13 @@
 //! While it is open or half-open, only the probe's outcome moves it: attempts that were already under
 //! way when it opened say nothing new.
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
 
 use super::PermitId;
 use super::holds::Holds;
+use super::window::{Outcomes, WindowRule};
 use crate::classify::Signal;
 use crate::time::{Millis, Timestamp};
-
-/// The most outcomes that a window looks at, the newest of them.
-pub const WINDOW_OUTCOMES_MAX: u32 = 256;
 
 /// The settings of a breaker.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -49,35 +45,6 @@ impl Default for BreakerRule {
     }
 }
 
-/// Opens the breaker at a failure if, of the attempts that ended less than `within` ago, enough
-/// failed. Looks at [`WINDOW_OUTCOMES_MAX`] of them at most.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WindowRule {
-    /// The length of the window, which ends at the failure.
-    pub within: Millis,
-    /// So many failures, at least.
-    #[serde(default = "one")]
-    pub failures: u32,
-    /// Such a share of the attempts, at least, in percent.
-    #[serde(default)]
-    pub share_percent: u8,
-    /// Of so many attempts, at least.
-    #[serde(default = "one")]
-    pub attempts_min: u32,
-}
-
-fn one() -> u32 {
-    1
-}
-
-impl WindowRule {
-    /// Whether successes do not matter.
-    fn only_failures(&self) -> bool {
-        self.share_percent == 0 && self.attempts_min <= self.failures
-    }
-}
-
 /// Gives an endpoint up at a failure if one of the conditions holds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -86,6 +53,10 @@ pub struct DisableRule {
     pub failures_in_a_row: u32,
     /// Nothing but failures for so long; `0s` is no condition.
     pub failing_for: Millis,
+    /// And of these at least so many, so that two failures with nothing in between but a quiet week
+    /// are not enough. It belongs to `failing_for` and is no condition of its own.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failures_min: u32,
 }
 
 /// The breaker's state.
@@ -149,9 +120,9 @@ pub struct History {
     /// When the first of them was.
     #[serde(skip_serializing_if = "Option::is_none")]
     failing_since: Option<Timestamp>,
-    /// When attempts ended, and whether they failed; the newest last.
-    #[serde(skip_serializing_if = "VecDeque::is_empty")]
-    ended: VecDeque<(Timestamp, bool)>,
+    /// How attempts ended, for the window.
+    #[serde(skip_serializing_if = "Outcomes::is_empty")]
+    ended: Outcomes,
     /// When a probe last succeeded, as long as the backlog is drained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) recovered_at: Option<Timestamp>,
@@ -175,33 +146,9 @@ impl History {
             self.streak = self.streak.saturating_add(1);
             self.failing_since.get_or_insert(now);
         }
-        let Some(window) = &rule.window else { return };
-        if !failed && window.only_failures() {
-            return;
+        if let Some(window) = &rule.window {
+            self.ended.add(window, now, failed);
         }
-        self.ended.push_back((now, failed));
-        let wanted =
-            if window.only_failures() { window.failures } else { WINDOW_OUTCOMES_MAX } as usize;
-        while self.ended.len() > wanted.min(WINDOW_OUTCOMES_MAX as usize)
-            || self.ended.front().is_some_and(|(at, _)| now.since(*at) >= window.within)
-        {
-            self.ended.pop_front();
-        }
-    }
-
-    fn is_too_much(&self, window: &WindowRule, now: Timestamp) -> Option<Cause> {
-        let (mut failures, mut attempts) = (0_u32, 0_u32);
-        for (at, failed) in &self.ended {
-            if now.since(*at) < window.within {
-                attempts += 1;
-                failures += u32::from(*failed);
-            }
-        }
-        let share = u64::from(window.share_percent) * u64::from(attempts);
-        (failures >= window.failures
-            && attempts >= window.attempts_min
-            && u64::from(failures) * 100 >= share)
-            .then_some(Cause::Window { failures, attempts })
     }
 
     fn is_hopeless(&self, rule: &DisableRule, now: Timestamp) -> Option<Cause> {
@@ -209,8 +156,8 @@ impl History {
             return Some(Cause::FailuresInARow { failures: self.streak });
         }
         let span = now.since(self.failing_since?);
-        (rule.failing_for > Millis::ZERO && span >= rule.failing_for)
-            .then_some(Cause::FailingFor { span })
+        let is_long = rule.failing_for > Millis::ZERO && span >= rule.failing_for;
+        (is_long && self.streak >= rule.failures_min).then_some(Cause::FailingFor { span })
     }
 }
 
@@ -281,7 +228,7 @@ impl StoredBreaker {
                 self.state = Breaker::Closed { failures };
                 let in_a_row = (rule.failures_in_a_row > 0 && failures >= rule.failures_in_a_row)
                     .then_some(Cause::FailuresInARow { failures });
-                let window = || self.history.is_too_much(rule.window.as_ref()?, now);
+                let window = || self.history.ended.is_too_much(rule.window.as_ref()?);
                 self.after_failure(rule, now, rule.pause, in_a_row.or_else(window))
             }
             (Breaker::HalfOpen { probe, pause }, signal) if probe == Some(permit) => {
@@ -333,7 +280,7 @@ impl StoredBreaker {
         };
         self.state = Breaker::Open { until, pause };
         self.holds.add(now, until);
-        self.history.ended.clear();
+        self.history.ended = Outcomes::default();
         Some(transition)
     }
 }

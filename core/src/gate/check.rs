@@ -1,6 +1,6 @@
 //! What the types of a gate's settings cannot rule out.
 
-use super::{BreakerRule, GateRule, RATE_ATTEMPTS_MAX, WINDOW_OUTCOMES_MAX};
+use super::{BreakerRule, GateRule, RATE_ATTEMPTS_MAX};
 use crate::time::Millis;
 
 impl GateRule {
@@ -45,15 +45,14 @@ impl BreakerRule {
             return Some(("gate.breaker.pause_factor", "is 0; give 1 for pauses that do not grow"));
         }
         if let Some(window) = &self.window {
-            let counts = 1..=WINDOW_OUTCOMES_MAX;
             if window.within == Millis::ZERO {
                 return Some(("gate.breaker.window.within", "is 0s; give at least 1ms"));
             }
-            if !counts.contains(&window.failures) {
-                return Some(("gate.breaker.window.failures", "is not from 1 to 256"));
+            if window.failures == 0 {
+                return Some(("gate.breaker.window.failures", "is 0; give at least 1"));
             }
-            if !counts.contains(&window.attempts_min) {
-                return Some(("gate.breaker.window.attempts_min", "is not from 1 to 256"));
+            if window.attempts_min == 0 {
+                return Some(("gate.breaker.window.attempts_min", "is 0; give at least 1"));
             }
             if window.share_percent > 100 {
                 return Some(("gate.breaker.window.share_percent", "is more than 100"));
@@ -63,6 +62,10 @@ impl BreakerRule {
             Some(rule) if rule.failures_in_a_row == 0 && rule.failing_for == Millis::ZERO => {
                 Some(("gate.breaker.disable", "has no condition"))
             }
+            Some(rule) if rule.failures_min > 0 && rule.failing_for == Millis::ZERO => Some((
+                "gate.breaker.disable.failures_min",
+                "is of no use without `failing_for`; give that, or `failures_in_a_row` instead",
+            )),
             _ => None,
         }
     }

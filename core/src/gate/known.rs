@@ -29,19 +29,21 @@ pub fn known_rules() -> Vec<KnownRule> {
                 pause_factor: 2,
                 pause_max: Millis::from_hours(24),
                 window: None,
-                disable: Some(DisableRule { failures_in_a_row: 40, failing_for: Millis::ZERO }),
+                disable: Some(DisableRule { failures_in_a_row: 40, ..DisableRule::default() }),
             },
         },
         KnownRule {
             name: "svix",
             source: "docs.svix.com/retries, \"Disabling failing endpoints\": five days of nothing \
-                     but failures; its condition for when they begin to count is left out",
+                     but failures. There they begin to count with several in 24 h, 12 h apart; here 8 \
+                     are needed, as many as one message makes in 28 h",
             rule: BreakerRule {
                 failures_in_a_row: 0,
                 window: None,
                 disable: Some(DisableRule {
-                    failures_in_a_row: 0,
                     failing_for: Millis::from_hours(5 * 24),
+                    failures_min: 8,
+                    ..DisableRule::default()
                 }),
                 ..BreakerRule::default()
             },

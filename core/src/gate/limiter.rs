@@ -139,21 +139,23 @@ impl Limiter {
     ) -> Result<u32, (Timestamp, DeferReason)> {
         self.set_back(now);
         let rate = rule.rate.iter().flat_map(RateRule::limits).flatten();
-        let drain = rule
-            .drain
-            .as_ref()
-            .filter(|drain| recovered_at.is_some_and(|at| now.since(at) < drain.lasts));
-        let drain = drain.map(|drain| (drain.attempts, drain.per));
+        let rate = rate.map(|limit| (limit, None));
+        let drain = rule.drain.iter().zip(recovered_at).filter_map(|(drain, recovered_at)| {
+            let limit = (drain.attempts, drain.per);
+            (now.since(recovered_at) < drain.lasts)
+                .then(|| (limit, Some(recovered_at.plus(drain.lasts))))
+        });
         let mut room = u32::MAX;
         let mut wait = None;
-        for (attempts, per) in rate.chain(drain) {
+        for ((attempts, per), ends) in rate.chain(drain) {
             let before = self.starts.partition_point(|at| now.since(*at) >= per);
             let within = u32::try_from(self.starts.len() - before).unwrap_or(u32::MAX);
             room = room.min(attempts.saturating_sub(within));
             if within >= attempts {
                 // The one that must leave the window first for there to be room.
                 let nth = self.starts.len().saturating_sub(attempts as usize);
-                wait = wait.max(self.starts.get(nth).map(|at| at.plus(per)));
+                let leaves = self.starts.get(nth).map(|at| at.plus(per));
+                wait = wait.max(leaves.map(|at| ends.map_or(at, |ends| at.min(ends))));
             }
         }
         match wait {

@@ -7,21 +7,25 @@ use hookproof_core::gate::{
 };
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
-use proptest::prelude::*;
 
-use crate::given::{at, check_round_trip, laws, ms, secs};
+use crate::given::{at, check_round_trip, ms, secs};
 
 fn with(breaker: BreakerRule) -> GateRule {
     GateRule { breaker: Some(breaker), ..GateRule::default() }
 }
 
-fn windowed(within: u64, failures: u32, share_percent: u8, attempts_min: u32) -> GateRule {
+pub(crate) fn windowed(
+    within: u64,
+    failures: u32,
+    share_percent: u8,
+    attempts_min: u32,
+) -> GateRule {
     let window = WindowRule { within: ms(within), failures, share_percent, attempts_min };
     with(BreakerRule { failures_in_a_row: 0, window: Some(window), ..BreakerRule::default() })
 }
 
 /// One attempt that begins and ends at once; `None` if it may not begin.
-fn attempt(
+pub(crate) fn attempt(
     gate: &mut Gate,
     rule: &GateRule,
     now: Timestamp,
@@ -34,7 +38,7 @@ fn attempt(
 }
 
 /// At which of the attempts the breaker opens, and why.
-fn opens(rule: &GateRule, attempts: &[(i64, Signal)]) -> Option<(i64, Cause)> {
+pub(crate) fn opens(rule: &GateRule, attempts: &[(i64, Signal)]) -> Option<(i64, Cause)> {
     let mut gate = Gate::default();
     attempts.iter().find_map(|(now, signal)| {
         match attempt(&mut gate, rule, at(*now), *signal).expect("it is closed") {
@@ -156,7 +160,7 @@ fn case_40_gitlabs_rule_pauses_at_4_doubles_to_a_day_and_gives_up_at_40() {
 
 #[test]
 fn case_10_33_only_a_success_begins_the_count_of_failures_anew() {
-    let disable = DisableRule { failures_in_a_row: 3, failing_for: Millis::ZERO };
+    let disable = DisableRule { failures_in_a_row: 3, ..DisableRule::default() };
     let rule = with(BreakerRule { disable: Some(disable), ..BreakerRule::default() });
     let gives_up = |signals: &[Signal]| {
         let mut gate = Gate::default();
@@ -181,10 +185,15 @@ fn five_days_of_nothing_but_failures_give_up() {
             .fold(None, |_, (now, signal)| Some(attempt(&mut gate, &rule, at(*now), *signal)));
         matches!(last, Some(Some(Some(Transition::Disabled { .. }))))
     };
-    assert!(gives_up(&[(0, Failure), (5 * day, Failure)]));
-    assert!(!gives_up(&[(0, Failure), (5 * day - 1, Failure)]));
-    assert!(!gives_up(&[(0, Failure), (day, Success), (5 * day, Failure)]));
-    assert!(!gives_up(&[(0, Failure), (5 * day, Neither)]));
+    let after_seven = |then: &[(i64, Signal)]| gives_up(&[&[(0, Failure); 7], then].concat());
+    assert!(after_seven(&[(5 * day, Failure)]));
+    assert!(!after_seven(&[(5 * day - 1, Failure)]));
+    assert!(!after_seven(&[(day, Success), (5 * day, Failure)]));
+    assert!(!after_seven(&[(5 * day, Neither)]));
+    // An endpoint with little traffic: seven failures in a month.
+    let rare: Vec<_> = (0..7).map(|failure| (failure * 5 * day, Failure)).collect();
+    assert!(!gives_up(&rare));
+    assert!(gives_up(&[rare, vec![(35 * day, Failure)]].concat()));
 }
 
 #[test]
@@ -204,9 +213,7 @@ fn settings_of_the_breaker_that_cannot_be_are_refused_by_name() {
     };
     check(windowed(0, 1, 0, 1), "gate.breaker.window.within");
     check(windowed(1, 0, 0, 1), "gate.breaker.window.failures");
-    check(windowed(1, 257, 0, 1), "gate.breaker.window.failures");
     check(windowed(1, 1, 0, 0), "gate.breaker.window.attempts_min");
-    check(windowed(1, 1, 0, 257), "gate.breaker.window.attempts_min");
     check(windowed(1, 1, 101, 1), "gate.breaker.window.share_percent");
     check(
         with(BreakerRule { pause_factor: 0, ..BreakerRule::default() }),
@@ -214,44 +221,8 @@ fn settings_of_the_breaker_that_cannot_be_are_refused_by_name() {
     );
     let disable = Some(DisableRule::default());
     check(with(BreakerRule { disable, ..BreakerRule::default() }), "gate.breaker.disable");
-}
-
-proptest! {
-    #![proptest_config(laws())]
-
-    #[test]
-    fn a_window_opens_exactly_when_a_naive_count_says_so(
-        within in 1..60_u64,
-        failures in 1..5_u32,
-        share_percent in prop_oneof![Just(0_u8), 0..=100_u8],
-        attempts_min in 1..6_u32,
-        steps in proptest::collection::vec((0..30_i64, 0..3_u8), 0..60),
-    ) {
-        let rule = windowed(within, failures, share_percent, attempts_min);
-        let mut gate = Gate::default();
-        let mut history: Vec<(i64, bool)> = Vec::new();
-        let mut now = 0;
-        for (pause, kind) in steps {
-            now += pause;
-            let signal = [Failure, Success, Neither][usize::from(kind)];
-            if signal != Neither {
-                history.push((now, signal == Failure));
-            }
-            let recent: Vec<_> = history
-                .iter()
-                .filter(|(then, _)| now - then < i64::try_from(within).unwrap())
-                .collect();
-            let failed = recent.iter().filter(|(_, failed)| *failed).count();
-            let expected = signal == Failure
-                && failed >= failures as usize
-                && recent.len() >= attempts_min as usize
-                && failed * 100 >= usize::from(share_percent) * recent.len();
-            let moved = attempt(&mut gate, &rule, at(now), signal).expect("it is closed");
-            prop_assert_eq!(matches!(moved, Some(Transition::Opened { .. })), expected);
-            check_round_trip(&gate.stored())?;
-            if expected {
-                break;
-            }
-        }
-    }
+    let disable =
+        Some(DisableRule { failures_in_a_row: 9, failures_min: 8, ..DisableRule::default() });
+    let alone = with(BreakerRule { disable, ..BreakerRule::default() });
+    check(alone, "gate.breaker.disable.failures_min");
 }

@@ -84,12 +84,12 @@ fn after_a_recovery_the_backlog_leaves_at_the_rate_of_the_drain() {
     };
     let mut gate = Gate::restored(Breaker::Open { until: at(100), pause: ms(100) });
     // The probe, at its rate for as long as it lasts, then all at once.
-    assert_eq!(starts(&mut gate, &rule, 0, 6), [100, 110, 120, 130, 130, 130]);
+    assert_eq!(starts(&mut gate, &rule, 0, 6), [100, 110, 120, 125, 125, 125]);
     // A restart in between does not forget it.
     let mut gate = Gate::restored(Breaker::HalfOpen { probe: None, pause: ms(100) });
     assert_eq!(starts(&mut gate, &rule, 200, 1), [200]);
     let mut gate = Gate::restored(gate.stored());
-    assert_eq!(starts(&mut gate, &rule, 205, 3), [210, 220, 230]);
+    assert_eq!(starts(&mut gate, &rule, 205, 3), [210, 220, 225]);
     // Without a recovery there is no drain.
     assert_eq!(starts(&mut Gate::default(), &rule, 0, 3), [0, 0, 0]);
 }
@@ -266,6 +266,66 @@ proptest! {
         }
         for end in &starts {
             prop_assert!(within(&starts[..starts.partition_point(|s| s <= end)], *end, per) <= attempts as usize);
+        }
+    }
+
+    #[test]
+    fn a_drain_bounds_the_starts_after_each_recovery_beside_the_rate_and_wastes_no_room(
+        rate in (1..6_u32, 1..50_u64),
+        drain in (1..4_u32, 1..60_u64, 1..120_u64),
+        steps in proptest::collection::vec(
+            (prop_oneof![Just(0_i64), 0..30_i64], proptest::bool::weighted(0.2)),
+            0..80,
+        ),
+    ) {
+        let (attempts, per, lasts) = drain;
+        let breaker = BreakerRule {
+            failures_in_a_row: 1,
+            pause: ms(15),
+            pause_factor: 1,
+            ..BreakerRule::default()
+        };
+        let rule = GateRule {
+            breaker: Some(breaker),
+            drain: Some(DrainRule { attempts, per: ms(per), lasts: ms(lasts) }),
+            ..rated(rate.0, rate.1, 0)
+        };
+        let mut gate = Gate::default();
+        let mut starts: Vec<i64> = Vec::new();
+        // The end of the pause, and the last recovery.
+        let (mut pause, mut recovered): (Option<i64>, Option<i64>) = (None, None);
+        let mut now = 0;
+        for (passes, fails) in steps {
+            now += passes;
+            let lasts = i64::try_from(lasts).expect("it is short");
+            let drains = |now| recovered.is_some_and(|at| now - at < lasts);
+            let fits = |now| {
+                within(&starts, now, rate.1) < rate.0 as usize
+                    && (!drains(now) || within(&starts, now, per) < attempts as usize)
+            };
+            match gate.admit(&rule, at(now), secs(60)) {
+                Admission::Go(permit) => {
+                    prop_assert!(pause.is_none_or(|until| now >= until) && fits(now));
+                    let signal = if fails { Signal::Failure } else { Signal::Success };
+                    gate.record(&rule, at(now), permit, signal);
+                    starts.push(now);
+                    if fails {
+                        pause = Some(now + 15);
+                    } else if pause.take().is_some() {
+                        recovered = Some(now);
+                    }
+                }
+                Admission::Defer { until, why: DeferReason::BreakerOpen } => {
+                    prop_assert_eq!(pause.map(at), Some(until));
+                    prop_assert!(until > at(now));
+                }
+                Admission::Defer { until, why } => {
+                    prop_assert_eq!(why, DeferReason::RateLimit);
+                    let first = (now..).find(|later| fits(*later)).expect("once they leave");
+                    prop_assert_eq!(until, at(first));
+                    prop_assert!(first > now);
+                }
+            }
         }
     }
 

@@ -36,3 +36,4 @@ mod secret;
 mod signature;
 mod signature_laws;
 mod time;
+mod window;

@@ -194,7 +194,7 @@ async fn an_endpoint_that_is_given_up_is_disabled_and_its_delivery_waits() {
     let home = Home::new();
     let mut config = pausing(&[5, 5, 5, 5, 5], 200);
     config.policy.gate.breaker = Some(BreakerRule {
-        disable: Some(DisableRule { failures_in_a_row: 2, failing_for: Millis::ZERO }),
+        disable: Some(DisableRule { failures_in_a_row: 2, ..DisableRule::default() }),
         ..BreakerRule::default()
     });
     let sender = home.start(config).await;
@@ -213,7 +213,7 @@ async fn an_endpoint_that_is_given_up_goes_on_with_a_clean_record_once_it_is_ena
     let clock = Clock::new();
     let mut config = looking(&[1, 1, 1, 1]);
     config.policy.gate.breaker = Some(BreakerRule {
-        disable: Some(DisableRule { failures_in_a_row: 2, failing_for: Millis::ZERO }),
+        disable: Some(DisableRule { failures_in_a_row: 2, ..DisableRule::default() }),
         ..BreakerRule::default()
     });
     let store = FailingStore::new(home.open().await);

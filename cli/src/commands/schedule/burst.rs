@@ -327,7 +327,7 @@ mod tests {
     fn an_endpoint_that_the_breaker_gives_up_gets_nothing_more() {
         let mut gate = breaking("20:1m");
         gate.breaker.as_mut().unwrap().disable =
-            Some(DisableRule { failures_in_a_row: 22, failing_for: Millis::ZERO });
+            Some(DisableRule { failures_in_a_row: 22, ..DisableRule::default() });
         let burst = standard(100, gate);
         assert_eq!((burst.requests, burst.given_up_ms), (22, Some(120_000)));
     }
