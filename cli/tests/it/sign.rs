@@ -202,3 +202,21 @@ fn a_scheme_described_in_toml_signs_and_verifies_its_own() {
     let ran = run(&["verify", &scheme, "--secret=k", NOW, &header]);
     assert_eq!(ran.code, Some(0), "{ran}");
 }
+
+#[test]
+fn a_scheme_file_that_is_wrong_is_refused_with_the_page_that_describes_one() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("mine.toml");
+    let scheme = format!("--scheme-file={}", file.display());
+    for (text, help) in [
+        ("", "help: add it; docs/sign.md has a complete example\n"),
+        ("name = 1x\n", "help: docs/sign.md lists each field with what is allowed\n"),
+    ] {
+        fs::write(&file, text).unwrap();
+        for tool in ["sign", "verify"] {
+            let ran = run(&[tool, &scheme, "--secret=k"]);
+            assert_eq!(ran.code, Some(2), "{tool}: {ran}");
+            assert!(ran.stderr.ends_with(help), "{tool}: {ran}");
+        }
+    }
+}
