@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use crate::failure::Failure;
@@ -16,20 +15,24 @@ use crate::failure::Failure;
 pub(crate) struct ConfigFile<T> {
     path: PathBuf,
     text: String,
+    page: &'static str,
     /// What it says.
     pub(crate) content: T,
 }
 
-/// Reads a file into `T`.
-pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<ConfigFile<T>, Failure> {
+/// Reads a file into `T`, whose fields are described on this page of the documentation.
+pub(crate) fn read<T: DeserializeOwned>(
+    path: &Path,
+    page: &'static str,
+) -> Result<ConfigFile<T>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::usage(
             format!("cannot read the configuration file {}: {error}", path.display()),
             "give the path of a TOML file to --config",
         )
     })?;
-    let content = parse(path, &text)?;
-    Ok(ConfigFile { path: path.to_owned(), text, content })
+    let content = parse(path, &text, page)?;
+    Ok(ConfigFile { path: path.to_owned(), text, page, content })
 }
 
 impl<T> ConfigFile<T> {
@@ -46,14 +49,14 @@ impl<T> ConfigFile<T> {
             .ok()
             .and_then(|table| span_of(table.get_ref(), field))
             .map(|span| line_at(&self.text, span.start));
-        at(&self.path, line, &format!("`{field}` {problem}"), help_for(problem))
+        at(&self.path, line, &format!("`{field}` {problem}"), &help_for(problem, self.page))
     }
 }
 
-fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Failure> {
+fn parse<T: DeserializeOwned>(path: &Path, text: &str, page: &str) -> Result<T, Failure> {
     let wrong = |error: &toml::de::Error, field: &str| {
         let line = error.span().map(|span| line_at(text, span.start));
-        let (problem, help) = explained(error.message());
+        let (problem, help) = explained(error.message(), page);
         let what = if field.is_empty() || field == "." {
             problem
         } else {
@@ -78,7 +81,7 @@ fn line_at(text: &str, at: usize) -> usize {
 }
 
 /// What the parser found, apart from what it would have taken.
-fn explained(message: &str) -> (String, String) {
+fn explained(message: &str, page: &str) -> (String, String) {
     let message = message.trim_end();
     if let Some((problem, allowed)) = message.split_once(", expected ") {
         let (problem, allowed) = (problem.to_owned(), allowed.trim());
@@ -90,7 +93,7 @@ fn explained(message: &str) -> (String, String) {
     if let Some((problem, allowed)) = message.split_once(": write ") {
         return (problem.to_owned(), format!("write {allowed}"));
     }
-    (message.to_owned(), help_for(message).to_owned())
+    (message.to_owned(), help_for(message, page))
 }
 
 /// The names that serde has for types, in words.
@@ -107,44 +110,36 @@ fn in_words(expected: &str) -> &str {
     }
 }
 
-fn help_for(problem: &str) -> &'static str {
+fn help_for(problem: &str, page: &str) -> String {
     if problem.starts_with("missing field") {
-        "add it; docs/send.md and docs/receive.md have a complete example"
+        format!("add it; {page} has a complete example")
     } else if problem.contains("socket address") {
-        "write an IP address and a port, as in \"127.0.0.1:8071\""
+        "write an IP address and a port, as in \"127.0.0.1:8071\"".to_owned()
     } else {
-        "docs/send.md and docs/receive.md list each field with what is allowed"
+        fields_in(page)
     }
 }
 
+/// Where to read on after an error that does not tell what would be right.
+pub(crate) fn fields_in(page: &str) -> String {
+    format!("{page} lists each field with what is allowed")
+}
+
 /// Where a field stands. Steps of its path that the file does not have are passed over, so that at
-/// least its table is found; a step may lie one table deeper than the path says.
+/// least its table is found.
 fn span_of(table: &DeTable<'_>, field: &str) -> Option<Range<usize>> {
     let mut table = table;
     let mut span = None;
     for step in field.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
-        let Some((key, value)) = find(table, step) else { continue };
-        span = Some(key);
-        match value {
+        let here = table.iter().find(|(key, _)| key.get_ref() == step);
+        let Some((key, value)) = here else { continue };
+        span = Some(key.span());
+        match value.get_ref() {
             DeValue::Table(deeper) => table = deeper,
             _ => break,
         }
     }
     span
-}
-
-fn find<'t, 'i>(table: &'t DeTable<'i>, name: &str) -> Option<(Range<usize>, &'t DeValue<'i>)> {
-    let here = table.iter().find(|(key, _)| key.get_ref() == name);
-    if let Some((key, value)) = here {
-        return Some((key.span(), value.get_ref()));
-    }
-    table.values().map(Spanned::get_ref).find_map(|value| match value {
-        DeValue::Table(deeper) => {
-            let (key, value) = deeper.iter().find(|(key, _)| key.get_ref() == name)?;
-            Some((key.span(), value.get_ref()))
-        }
-        _ => None,
-    })
 }
 
 #[cfg(test)]
@@ -163,7 +158,7 @@ mod tests {
 
     /// What the failure says about `text`: the error and the help.
     fn refused(text: &str) -> (String, String) {
-        match parse::<File>(Path::new("s.toml"), text) {
+        match parse::<File>(Path::new("s.toml"), text, "docs/s.md") {
             Err(Failure::Usage(message)) => (message.error, message.help.unwrap_or_default()),
             other => panic!("{text} gave {other:?}"),
         }
@@ -196,7 +191,7 @@ mod tests {
             "s.toml, line 2: `sender.policy.connect_timeout`: invalid type: integer `3`",
             "\"5s\"",
         );
-        check("", "s.toml, line 1: missing field `sender`", "add it");
+        check("", "s.toml, line 1: missing field `sender`", "add it; docs/s.md has");
         let (error, _) = refused("[sender\n");
         assert!(error.starts_with("s.toml, line 1: "), "{error}");
     }
@@ -211,16 +206,16 @@ mod tests {
             assert_eq!(span.map(|span| line_at(text, span.start)), line, "{field}");
         };
         check("sender.policy.schedule.jitter", Some(3));
-        // The policy's own checks leave `backoff` out of the path.
-        check("sender.policy.schedule.waits", Some(6));
-        // A field that is not in the file is looked for in the table that it belongs to.
-        check("sender.policy.schedule.cap", Some(2));
+        check("sender.policy.schedule.backoff.waits", Some(6));
+        // Of a field that is not in the file, the table that it belongs to is found.
+        check("sender.policy.schedule.backoff.cap", Some(4));
         check("receiver.sources[0].id", None);
     }
 
     #[test]
     fn a_path_in_a_file_is_relative_to_that_file() {
-        let file = ConfigFile { path: "etc/s.toml".into(), text: String::new(), content: () };
+        let (path, page) = ("etc/s.toml".into(), "docs/s.md");
+        let file = ConfigFile { path, text: String::new(), page, content: () };
         assert_eq!(file.resolve(Path::new("a.db")), Path::new("etc/a.db"));
         assert_eq!(file.resolve(Path::new("/var/a.db")), Path::new("/var/a.db"));
     }

@@ -57,7 +57,7 @@ pub struct PolicyError {
 }
 
 impl PolicyError {
-    /// The path of the field that is wrong, for example `schedule.attempts_max`.
+    /// The path of the field that is wrong, for example `schedule.backoff.cap`.
     #[must_use]
     pub fn field(&self) -> &str {
         &self.field

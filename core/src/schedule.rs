@@ -4,6 +4,7 @@
 //! also numbered from 1. All arithmetic saturates at the cap: an attempt number or a setting can
 //! make a wait long, never zero, negative or a panic.
 
+mod backoff;
 mod draw;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Millis;
 
+pub use backoff::Backoff;
 pub use draw::Draw;
 
 /// The most attempts that a schedule may allow.
@@ -30,41 +32,6 @@ pub struct Schedule {
     /// jitter, it gathers at itself whatever was drawn above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cap_after_jitter: Option<Millis>,
-}
-
-/// The waits before jitter.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Backoff {
-    /// The waits one by one; there is one attempt more than there are waits. An empty list means a
-    /// single attempt; a wait of zero means at once.
-    List {
-        /// Waits before attempts 2, 3, …
-        waits: Vec<Millis>,
-    },
-    /// `base + step · (n − 1)` before attempt `n + 1`, at most `cap`.
-    Linear {
-        /// The first wait.
-        base: Millis,
-        /// By how much each wait is longer than the one before; zero repeats the base.
-        step: Millis,
-        /// The longest wait.
-        cap: Millis,
-        /// Attempts in all, the first included.
-        attempts_max: u32,
-    },
-    /// `base · factorⁿ⁻¹` before attempt `n + 1`, at most `cap`. The cap comes before the jitter,
-    /// so that no mass of probability sits at it.
-    Exponential {
-        /// The first wait.
-        base: Millis,
-        /// By how much each wait exceeds the one before.
-        factor: u32,
-        /// The longest wait.
-        cap: Millis,
-        /// Attempts in all, the first included.
-        attempts_max: u32,
-    },
 }
 
 /// How a wait is spread, so that events that failed together do not come back together. Each spread
@@ -114,7 +81,7 @@ pub struct ScheduleError {
 }
 
 impl ScheduleError {
-    /// The field that is wrong, for example `attempts_max`.
+    /// The path of the field that is wrong, for example `backoff.attempts_max`.
     #[must_use]
     pub fn field(&self) -> &'static str {
         self.field
@@ -149,7 +116,7 @@ impl Schedule {
                 format!("is {percent}, but must be 0 to 100: a wait cannot be negative"),
             ),
             (Jitter::Decorrelated, Backoff::Exponential { factor: 1, .. }) => fail(
-                "factor",
+                "backoff.factor",
                 "is 1, but decorrelated jitter must be able to grow; give at least 2".to_owned(),
             ),
             (Jitter::Decorrelated, Backoff::List { .. } | Backoff::Linear { .. }) => fail(
@@ -246,39 +213,6 @@ impl Schedule {
                 Some(base.times(growth).min(*cap))
             }
         }
-    }
-}
-
-impl Backoff {
-    fn validate(&self) -> Result<(), ScheduleError> {
-        let (base, cap, attempts_max) = match self {
-            Self::List { waits } if waits.len() >= ATTEMPTS_MAX as usize => {
-                let (count, most) = (waits.len(), ATTEMPTS_MAX - 1);
-                return fail(
-                    "waits",
-                    format!("has {count} entries, but at most {most} are allowed"),
-                );
-            }
-            Self::List { .. } => return Ok(()),
-            Self::Linear { base, cap, attempts_max, .. }
-            | Self::Exponential { base, cap, attempts_max, .. } => (*base, *cap, *attempts_max),
-        };
-        if !(1..=ATTEMPTS_MAX).contains(&attempts_max) {
-            let problem = format!("is {attempts_max}, but must be 1 to {ATTEMPTS_MAX}");
-            return fail("attempts_max", problem);
-        }
-        if matches!(self, Self::Exponential { factor: 0, .. }) {
-            let problem = "is 0, but must be at least 1 (1 repeats the base)";
-            return fail("factor", problem.to_owned());
-        }
-        if base == Millis::ZERO {
-            let problem = "is 0s, which would retry without pause; give at least 1ms";
-            return fail("base", problem.to_owned());
-        }
-        if cap < base {
-            return fail("cap", format!("is {cap}, but must be at least the base, {base}"));
-        }
-        Ok(())
     }
 }
 

@@ -130,7 +130,7 @@ impl ReceiverConfig {
             let field = error.field();
             // The error's text starts with its own field's name.
             let problem = text.strip_prefix(&format!("`{field}` ")).unwrap_or(&text).to_owned();
-            ConfigError { field: format!("inbox.schedule.backoff.{field}"), problem }
+            ConfigError { field: format!("inbox.schedule.{field}"), problem }
         })?;
         within("body_bytes_max", self.body_bytes_max, BODY_BYTES_MAX_HIGHEST)?;
         within("limits.connections_max", self.limits.connections_max, CONNECTIONS_MAX_HIGHEST)?;

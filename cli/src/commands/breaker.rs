@@ -46,7 +46,7 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
     let Args { preset, rule, trace, format } = args;
     let (source, rule) = match rule {
         Some(path) => {
-            let file = config::read::<BreakerRule>(&path)?;
+            let file = config::read::<BreakerRule>(&path, "docs/breaker.md")?;
             if let Some((field, problem)) = file.content.check() {
                 let field = field.rsplit_once("breaker.").map_or(field, |(_, field)| field);
                 return Err(file.invalid(field, problem));

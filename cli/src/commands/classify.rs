@@ -83,7 +83,9 @@ pub(crate) fn read_outcome(text: &str) -> Result<Outcome, String> {
 pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
     let Args { outcome, retry_after, at, preset, rules, list, format } = args;
     let (name, agreement) = match rules {
-        Some(path) => (path.display().to_string(), config::read(&path)?.content),
+        Some(path) => {
+            (path.display().to_string(), config::read(&path, "docs/classify.md")?.content)
+        }
         None => {
             let agreement = Classification::preset(&preset).unwrap_or_default();
             (preset, agreement)

@@ -79,7 +79,11 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
 }
 
 fn settings(args: Args) -> Result<Settings, Failure> {
-    let file = args.config.as_deref().map(config::read::<File>).transpose()?;
+    let file = args
+        .config
+        .as_deref()
+        .map(|path| config::read::<File>(path, "docs/receive.md"))
+        .transpose()?;
     Ok(Settings {
         listen: args
             .listen

@@ -84,7 +84,7 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
 }
 
 fn settings(args: Args) -> Result<Settings, Failure> {
-    let file = args.config.as_deref().map(config::read::<File>).transpose()?;
+    let file = args.config.as_deref().map(read).transpose()?;
     let content = |pick: fn(&File) -> &Option<PathBuf>| {
         let file = file.as_ref()?;
         pick(&file.content).as_deref().map(|path| file.resolve(path))
@@ -132,7 +132,11 @@ fn sender(file: Option<ConfigFile<File>>, allow_loopback: bool) -> Result<Sender
 
 /// The sender that a configuration file describes.
 pub(super) fn configured(path: &Path) -> Result<SenderConfig, Failure> {
-    checked(config::read(path)?)
+    checked(read(path)?)
+}
+
+fn read(path: &Path) -> Result<ConfigFile<File>, Failure> {
+    config::read(path, "docs/send.md")
 }
 
 fn checked(file: ConfigFile<File>) -> Result<SenderConfig, Failure> {

@@ -19,6 +19,9 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::output::table::{Column, Table};
 
+/// Where a scheme of one's own is described.
+const PAGE: &str = "docs/sign.md";
+
 /// Which scheme, and its secrets.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct SchemeArgs {
@@ -100,12 +103,9 @@ fn named(name: &str) -> Result<Scheme, Failure> {
 }
 
 fn described(path: &Path) -> Result<Scheme, Failure> {
-    let file = config::read::<Scheme>(path)?;
+    let file = config::read::<Scheme>(path, PAGE)?;
     file.content.check().map_err(|error| {
-        Failure::usage(
-            format!("{}: {error}", path.display()),
-            "docs/sign.md tells what each field means",
-        )
+        Failure::usage(format!("{}: {error}", path.display()), config::fields_in(PAGE))
     })?;
     Ok(file.content)
 }

@@ -141,6 +141,34 @@ fn a_policy_that_cannot_work_is_refused_with_the_field() {
 }
 
 #[test]
+fn a_wrong_field_of_a_backoff_is_named_with_its_whole_path() {
+    let check = |name: &str, text: &str, error: &str| {
+        let ran = with_policy(name, text, &["schedule", "--policy", name]);
+        assert_eq!(ran.code, Some(2), "{text}: {ran}");
+        assert!(ran.stderr.starts_with(&format!("error: {name}{error}")), "{text}: {ran}");
+        let is_of_policies =
+            !ran.stderr.contains("docs/") || ran.stderr.contains("docs/schedule.md");
+        assert!(is_of_policies, "{text}: {ran}");
+    };
+    let with = |from: &str, to: &str| POLICY.replace(from, to);
+    let factor = with("factor = 3", "factor = 1.5");
+    check("p.toml", &factor, ", line 11: `schedule.backoff.factor`: invalid type: floating point");
+    let list = |waits: &str| format!("[schedule.backoff]\nkind = \"list\"\nwaits = {waits}\n");
+    check("p.toml", &list("[\"5\"]"), ", line 3: `schedule.backoff.waits[0]`: `5` is not a span");
+    check("p.toml", &list("[5]"), ", line 3: `schedule.backoff.waits[0]`: invalid type: integer");
+    let cap = r#"{"schedule": {"backoff": {"kind": "linear", "cap": 5}}}"#;
+    check("p.json", cap, ": `schedule.backoff.cap`: invalid type: integer `5`");
+    let kind = with("\"exponential\"", "\"fibonacci\"");
+    check("p.toml", &kind, ", line 9: `schedule.backoff.kind`: unknown variant `fibonacci`");
+    let none = with("cap = \"1h\"", "");
+    check("p.toml", &none, ", line 8: `schedule.backoff`: missing field `cap`");
+    let other = list("[]\nstep = \"5s\"");
+    check("p.toml", &other, ", line 1: `schedule.backoff`: unknown field `step`");
+    let low = with("cap = \"1h\"", "cap = \"1s\"");
+    check("p.toml", &low, ", line 12: `schedule.backoff.cap` is 1s, but must be at least the base");
+}
+
+#[test]
 fn field_06_a_cap_equal_to_the_base_is_seen_in_the_effective_schedule() {
     let text = "[schedule.backoff]\nkind = \"exponential\"\nbase = \"2s\"\nfactor = 2\n\
                 cap = \"2s\"\nattempts_max = 10\n";

@@ -202,3 +202,16 @@ fn a_scheme_described_in_toml_signs_and_verifies_its_own() {
     let ran = run(&["verify", &scheme, "--secret=k", NOW, &header]);
     assert_eq!(ran.code, Some(0), "{ran}");
 }
+
+#[test]
+fn a_scheme_file_that_is_empty_is_refused_with_the_page_that_describes_one() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("mine.toml");
+    fs::write(&file, "").unwrap();
+    let scheme = format!("--scheme-file={}", file.display());
+    for (tool, other) in [("sign", AT), ("verify", "--header=X-Mine: v1=00")] {
+        let ran = run(&[tool, scheme.as_str(), "--secret=k", other]);
+        assert_eq!(ran.code, Some(2), "{tool}: {ran}");
+        assert!(ran.stderr.contains("help: add it; docs/sign.md has"), "{tool}: {ran}");
+    }
+}

@@ -1,23 +1,32 @@
 //! The ways in which a JSON body changes when it is parsed and written again.
 
-/// How JSON is laid out: what follows a comma and a colon, and the indentation of a line.
+/// How JSON is laid out: what follows a comma and a colon, how a line ends, and by how many spaces
+/// each is indented, if there are lines at all.
 struct Layout {
     name: &'static str,
     comma: &'static str,
     colon: &'static str,
+    line_end: &'static str,
     indent: Option<usize>,
 }
 
-const LAYOUTS: [Layout; 4] = [
-    Layout { name: "compact", comma: ",", colon: ":", indent: None },
-    Layout {
-        name: "with a space after each comma and colon",
-        comma: ", ",
-        colon: ": ",
-        indent: None,
-    },
-    Layout { name: "indented by two spaces", comma: ",", colon: ": ", indent: Some(2) },
-    Layout { name: "indented by four spaces", comma: ",", colon: ": ", indent: Some(4) },
+impl Layout {
+    const fn in_one_line(name: &'static str, comma: &'static str, colon: &'static str) -> Self {
+        Self { name, comma, colon, line_end: "\n", indent: None }
+    }
+
+    const fn in_lines(name: &'static str, line_end: &'static str, indent: usize) -> Self {
+        Self { name, comma: ",", colon: ": ", line_end, indent: Some(indent) }
+    }
+}
+
+const LAYOUTS: [Layout; 6] = [
+    Layout::in_one_line("compact", ",", ":"),
+    Layout::in_one_line("with a space after each comma and colon", ", ", ": "),
+    Layout::in_lines("indented by two spaces", "\n", 2),
+    Layout::in_lines("indented by four spaces", "\n", 4),
+    Layout::in_lines("indented by two spaces, in lines that end with CR LF", "\r\n", 2),
+    Layout::in_lines("indented by four spaces, in lines that end with CR LF", "\r\n", 4),
 ];
 
 /// How the characters of strings are spelt.
@@ -28,39 +37,60 @@ enum Spelling {
     Unescaped,
     AsciiAndSlashes,
     PlainSlashes,
+    /// As Go's `encoding/json` has it unless told otherwise: safe within HTML and JavaScript.
+    Html,
 }
 
-const SPELLINGS: [(Spelling, &str); 5] = [
-    (Spelling::AsItIs, ""),
-    (Spelling::Ascii, ", other characters than ASCII escaped"),
+const ASCII: (Spelling, &str) = (Spelling::Ascii, ", other characters than ASCII escaped");
+const HTML: (Spelling, &str) = (Spelling::Html, ", `<`, `>` and `&` escaped");
+const AS_IT_IS: (Spelling, &str) = (Spelling::AsItIs, "");
+
+const SPELLINGS: [(Spelling, &str); 6] = [
+    AS_IT_IS,
+    ASCII,
     (Spelling::Unescaped, ", escaped characters written out"),
     (Spelling::AsciiAndSlashes, ", slashes and other characters than ASCII escaped"),
     (Spelling::PlainSlashes, ", slashes not escaped"),
+    HTML,
 ];
 
-/// The body in each other spelling of the same JSON, with what that is.
+/// Those of a body with sorted keys, in which all that need not be escaped is written out already.
+const SPELLINGS_SORTED: [(Spelling, &str); 3] = [AS_IT_IS, ASCII, HTML];
+
+/// The body in each other spelling of the same JSON, with what that is: at most six layouts of nine
+/// spellings, each with and without a line break at its end.
 pub(crate) fn respelt(body: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found: Vec<(String, Vec<u8>)> = Vec::new();
     let Some(tokens) = std::str::from_utf8(body).ok().and_then(tokens) else { return found };
-    let mut add = |name: String, bytes: Vec<u8>| {
-        if bytes != body && !found.iter().any(|(_, known)| *known == bytes) {
-            found.push((name, bytes));
-        }
-    };
-    for layout in &LAYOUTS {
-        for (spelling, what) in SPELLINGS {
-            add(format!("{}{what}", layout.name), write(&tokens, layout, spelling).into_bytes());
-        }
-    }
+    add(&mut found, body, &tokens, "", &SPELLINGS);
     if let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) {
         let sorted = value.to_string();
-        for layout in &LAYOUTS {
-            let tokens = self::tokens(&sorted).unwrap_or_default();
-            let bytes = write(&tokens, layout, Spelling::AsItIs).into_bytes();
-            add(format!("{}, keys sorted and numbers rewritten", layout.name), bytes);
-        }
+        let tokens = self::tokens(&sorted).unwrap_or_default();
+        add(&mut found, body, &tokens, ", keys sorted and numbers rewritten", &SPELLINGS_SORTED);
     }
     found
+}
+
+/// Adds each layout of each spelling which is neither the body nor there yet.
+fn add(
+    found: &mut Vec<(String, Vec<u8>)>,
+    body: &[u8],
+    tokens: &[&str],
+    order: &str,
+    spellings: &[(Spelling, &str)],
+) {
+    for layout in &LAYOUTS {
+        for (spelling, what) in spellings {
+            let bytes = write(tokens, layout, *spelling).into_bytes();
+            if bytes == body || found.iter().any(|(_, known)| *known == bytes) {
+                continue;
+            }
+            let name = format!("{}{order}{what}", layout.name);
+            let with_end = [&bytes, layout.line_end.as_bytes()].concat();
+            found.push((name.clone(), bytes));
+            found.push((format!("{name}, with a line break at its end"), with_end));
+        }
+    }
 }
 
 /// The marks, strings and other words of what looks like JSON, without the space between them.
@@ -100,7 +130,7 @@ fn write(tokens: &[&str], layout: &Layout, spelling: Spelling) -> String {
     let mut depth = 0_usize;
     let line = |text: &mut String, depth: usize| {
         if let Some(indent) = layout.indent {
-            text.push('\n');
+            text.push_str(layout.line_end);
             text.extend(std::iter::repeat_n(' ', indent * depth.min(100)));
         }
     };
@@ -141,6 +171,7 @@ fn spelt(string: &str, spelling: Spelling) -> String {
         Spelling::Unescaped => unescaped(string),
         Spelling::AsciiAndSlashes => ascii(&string.replace("\\/", "/").replace('/', "\\/")),
         Spelling::PlainSlashes => string.replace("\\/", "/"),
+        Spelling::Html => html(&unescaped(string)),
     }
 }
 
@@ -154,6 +185,20 @@ fn ascii(string: &str) -> String {
             for unit in char.encode_utf16(&mut units) {
                 text.push_str(&format!("\\u{unit:04x}"));
             }
+        }
+    }
+    text
+}
+
+/// Escapes what could end a script, and the two characters that end a line in JavaScript only.
+fn html(string: &str) -> String {
+    let mut text = String::new();
+    for char in string.chars() {
+        match char {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(char)));
+            }
+            _ => text.push(char),
         }
     }
     text

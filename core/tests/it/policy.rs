@@ -75,28 +75,28 @@ fn a_schedule_that_cannot_work_is_named_with_its_path() {
     };
     check(
         with(secs(1), 2, secs(60), 0),
-        "schedule.attempts_max",
-        "`schedule.attempts_max` is 0, but must be 1 to 10000",
+        "schedule.backoff.attempts_max",
+        "`schedule.backoff.attempts_max` is 0, but must be 1 to 10000",
     );
     check(
         with(secs(1), 0, secs(60), 5),
-        "schedule.factor",
-        "`schedule.factor` is 0, but must be at least 1 (1 repeats the base)",
+        "schedule.backoff.factor",
+        "`schedule.backoff.factor` is 0, but must be at least 1 (1 repeats the base)",
     );
     check(
         with(ms(0), 2, secs(60), 5),
-        "schedule.base",
-        "`schedule.base` is 0s, which would retry without pause; give at least 1ms",
+        "schedule.backoff.base",
+        "`schedule.backoff.base` is 0s, which would retry without pause; give at least 1ms",
     );
     check(
         with(secs(2), 2, secs(1), 5),
-        "schedule.cap",
-        "`schedule.cap` is 1s, but must be at least the base, 2s",
+        "schedule.backoff.cap",
+        "`schedule.backoff.cap` is 1s, but must be at least the base, 2s",
     );
     check(
         |policy| policy.schedule.backoff = Backoff::List { waits: vec![secs(1); 10_000] },
-        "schedule.waits",
-        "`schedule.waits` has 10000 entries, but at most 9999 are allowed",
+        "schedule.backoff.waits",
+        "`schedule.backoff.waits` has 10000 entries, but at most 9999 are allowed",
     );
 }
 

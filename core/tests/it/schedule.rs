@@ -150,33 +150,33 @@ fn a_schedule_that_cannot_work_names_the_field() {
     let hour = Millis::from_hours(1);
     check_invalid(
         &exponential(secs(1), 2, hour, 0),
-        "attempts_max",
-        "`attempts_max` is 0, but must be 1 to 10000",
+        "backoff.attempts_max",
+        "`backoff.attempts_max` is 0, but must be 1 to 10000",
     );
     check_invalid(
         &exponential(secs(1), 2, hour, 10_001),
-        "attempts_max",
-        "`attempts_max` is 10001, but must be 1 to 10000",
+        "backoff.attempts_max",
+        "`backoff.attempts_max` is 10001, but must be 1 to 10000",
     );
     check_invalid(
         &exponential(secs(1), 0, hour, 5),
-        "factor",
-        "`factor` is 0, but must be at least 1 (1 repeats the base)",
+        "backoff.factor",
+        "`backoff.factor` is 0, but must be at least 1 (1 repeats the base)",
     );
     check_invalid(
         &exponential(ms(0), 2, hour, 5),
-        "base",
-        "`base` is 0s, which would retry without pause; give at least 1ms",
+        "backoff.base",
+        "`backoff.base` is 0s, which would retry without pause; give at least 1ms",
     );
     check_invalid(
         &exponential(secs(90), 2, secs(60), 5),
-        "cap",
-        "`cap` is 1m, but must be at least the base, 1m30s",
+        "backoff.cap",
+        "`backoff.cap` is 1m, but must be at least the base, 1m30s",
     );
     check_invalid(
         &list(&[1; 10_000]),
-        "waits",
-        "`waits` has 10000 entries, but at most 9999 are allowed",
+        "backoff.waits",
+        "`backoff.waits` has 10000 entries, but at most 9999 are allowed",
     );
 }
 
@@ -199,9 +199,45 @@ fn a_schedule_is_read_from_json_and_a_misspelt_field_is_refused() {
     );
     assert_eq!(doubling.unwrap(), preset::full_jitter_hour().schedule);
     assert!(read(r#"{"backoff": {"kind": "list", "waits": []}, "jiter": "full"}"#).is_err());
-    assert!(read(r#"{"backoff": {"kind": "list", "waits": [], "cap": "1h"}}"#).is_err());
-    assert!(read(r#"{"backoff": {"kind": "linear"}}"#).is_err());
-    assert!(read(r#"{"backoff": {"kind": "fibonacci"}}"#).is_err());
+}
+
+#[test]
+fn a_backoff_names_the_field_that_is_missing_or_of_another_kind() {
+    let check = |backoff: &str, expected: &str| {
+        let error = serde_json::from_str::<Backoff>(backoff).expect_err(backoff).to_string();
+        assert!(error.starts_with(expected), "{backoff}: {error}");
+    };
+    check(
+        r#"{"cap": "1h", "waits": [], "kind": "list"}"#,
+        "unknown field `cap`, expected `kind` or `waits`",
+    );
+    check(
+        r#"{"kind": "linear", "base": "1s", "factor": 2, "cap": "1h", "attempts_max": 3}"#,
+        "unknown field `factor`, expected one of `kind`, `base`, `step`, `cap`, `attempts_max`",
+    );
+    check(
+        r#"{"kind": "exponential", "base": "1s", "step": "1s", "cap": "1h", "attempts_max": 3}"#,
+        "unknown field `step`, expected one of `kind`, `base`, `factor`, `cap`, `attempts_max`",
+    );
+    check(r#"{"kind": "list", "wait": []}"#, "unknown field `wait`, expected one of");
+    check(r#"{"kind": "list"}"#, "missing field `waits`");
+    check(r#"{"kind": "list", "waits": null}"#, "invalid type: null, expected a sequence");
+    check(r#"{"kind": "list", "waits": [], "cap": null}"#, "invalid type: null");
+    check(r#"{"kind": "list", "waits": [], "waits": []}"#, "duplicate field `waits`");
+    check(r#"{"kind": "fibonacci"}"#, "unknown variant `fibonacci`, expected one of `list`");
+    check(r#"{"waits": []}"#, "missing field `kind`");
+    let linear = r#""base": "1s", "step": "2s", "cap": "9s", "attempts_max": 4"#;
+    let exponential = r#""base": "1s", "factor": 2, "cap": "9s", "attempts_max": 4"#;
+    for (kind, fields) in [("linear", linear), ("exponential", exponential)] {
+        for left_out in fields.split(", ") {
+            let others: Vec<_> = fields.split(", ").filter(|field| *field != left_out).collect();
+            let name = left_out.split('"').nth(1).expect("a name");
+            check(
+                &format!(r#"{{"kind": "{kind}", {}}}"#, others.join(", ")),
+                &format!("missing field `{name}`"),
+            );
+        }
+    }
 }
 
 proptest! {

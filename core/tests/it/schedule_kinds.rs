@@ -98,8 +98,8 @@ fn a_kind_that_cannot_work_names_the_field() {
     }
     check_invalid(
         &schedule,
-        "factor",
-        "`factor` is 1, but decorrelated jitter must be able to grow; give at least 2",
+        "backoff.factor",
+        "`backoff.factor` is 1, but decorrelated jitter must be able to grow; give at least 2",
     );
     check_invalid(
         &Schedule { cap_after_jitter: Some(ms(0)), ..doubling(Jitter::Full) },
@@ -108,18 +108,18 @@ fn a_kind_that_cannot_work_names_the_field() {
     );
     check_invalid(
         &linear(secs(0), secs(1), secs(1), 2),
-        "base",
-        "`base` is 0s, which would retry without pause; give at least 1ms",
+        "backoff.base",
+        "`backoff.base` is 0s, which would retry without pause; give at least 1ms",
     );
     check_invalid(
         &linear(secs(2), secs(1), secs(1), 2),
-        "cap",
-        "`cap` is 1s, but must be at least the base, 2s",
+        "backoff.cap",
+        "`backoff.cap` is 1s, but must be at least the base, 2s",
     );
     check_invalid(
         &linear(secs(2), secs(1), secs(2), 0),
-        "attempts_max",
-        "`attempts_max` is 0, but must be 1 to 10000",
+        "backoff.attempts_max",
+        "`backoff.attempts_max` is 0, but must be 1 to 10000",
     );
 }
 

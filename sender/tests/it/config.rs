@@ -63,7 +63,7 @@ fn a_policy_that_cannot_work_is_refused_with_its_field() {
             };
             p.schedule = Schedule::new(backoff, Jitter::Full);
         },
-        "schedule.attempts_max",
+        "schedule.backoff.attempts_max",
     );
 }
 

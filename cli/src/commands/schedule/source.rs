@@ -9,6 +9,9 @@ use hookproof_core::preset::{self, Certainty};
 use crate::config;
 use crate::failure::Failure;
 
+/// Where policies are described.
+const PAGE: &str = "docs/schedule.md";
+
 /// A policy and what is known about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Source {
@@ -65,7 +68,7 @@ impl Source {
 }
 
 fn toml(path: &Path) -> Result<Policy, Failure> {
-    let file = config::read::<Policy>(path)?;
+    let file = config::read::<Policy>(path, PAGE)?;
     match file.content.validate() {
         Ok(()) => Ok(file.content),
         Err(error) => {
@@ -76,7 +79,7 @@ fn toml(path: &Path) -> Result<Policy, Failure> {
 }
 
 fn json(path: &Path, text: &str) -> Result<Policy, Failure> {
-    let help = "docs/schedule.md lists each field of a policy with what is allowed";
+    let help = &config::fields_in(PAGE);
     let shown = path.display();
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let policy: Policy = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {

@@ -22,7 +22,7 @@ pub(super) enum Chosen {
 /// The kind of history that the command line names; everything at once unless given.
 pub(super) fn chosen(name: Option<&str>, file: Option<&Path>) -> Result<Chosen, Failure> {
     if let Some(path) = file {
-        let file: ConfigFile<Scenario> = config::read(path)?;
+        let file: ConfigFile<Scenario> = config::read(path, "docs/sim.md")?;
         let checked = file.content.validate();
         checked.map_err(|error| file.invalid(&error.field, &error.problem))?;
         return Ok(Chosen::One(Box::new(file.content)));

@@ -120,6 +120,44 @@ fn of_the_body() -> Vec<Case> {
     ]
 }
 
+/// One form of a JSON body was signed, another arrives.
+fn of_the_spelling() -> Vec<Case> {
+    const PLAIN: &str = r#"{"b":"<é> & \u2028","a":1}"#;
+    let signed = |signed: &str, arrived: &str, told: &'static str| {
+        let github = scheme("github");
+        let sent = Sent::signed(&github, &[key(&github, "secret")], signed.as_bytes())
+            .with_body(arrived.as_bytes())
+            .with(|sent| sent.secrets = vec!["secret"]);
+        (sent, "body-reserialised", told)
+    };
+    let go = r#"{"b":"\u003cé\u003e \u0026 \u2028","a":1}"#;
+    let go_sorted = r#"{"a":1,"b":"\u003cé\u003e \u0026 \u2028"}"#;
+    let ascii_sorted = r#"{"a": 1, "b": "<\u00e9> & \u2028"}"#;
+    vec![
+        signed(go, PLAIN, "compact, `<`, `>` and `&` escaped"),
+        signed(go_sorted, PLAIN, "compact, keys sorted and numbers rewritten, `<`, `>` and `&`"),
+        signed(&format!("{go}\n"), PLAIN, "`&` escaped, with a line break at its end"),
+        signed(r#"{"b":"<é>"}"#, r#"{"b":"\u003cé\u003e"}"#, "escaped characters written out"),
+        signed(
+            "{\n  \"a\": [\n    1\n  ]\n}\n",
+            r#"{"a":[1]}"#,
+            "indented by two spaces, with a line break at its end",
+        ),
+        signed("{\"a\":[1]}\n", "{\"a\": [1]}", "compact, with a line break at its end"),
+        signed(ascii_sorted, PLAIN, "keys sorted and numbers rewritten, other characters than"),
+        signed(
+            "{\r\n  \"a\": [\r\n    1\r\n  ]\r\n}",
+            r#"{"a":[1]}"#,
+            "indented by two spaces, in lines that end with CR LF",
+        ),
+        signed(
+            "{\r\n    \"a\": [\r\n        1\r\n    ]\r\n}\r\n",
+            r#"{"a":[1]}"#,
+            "four spaces, in lines that end with CR LF, with a line break at its end",
+        ),
+    ]
+}
+
 fn of_the_secret() -> Vec<Case> {
     let literal = scheme("stripe");
     let taken = |name: &str, secret: &'static str, bytes_of: &str| {
@@ -285,6 +323,7 @@ fn of_a_public_key() -> Vec<Case> {
 fn each_usual_mistake_is_named_and_nothing_else() {
     let cases = [
         of_the_body(),
+        of_the_spelling(),
         of_the_secret(),
         of_the_header(),
         of_the_time(),
