@@ -17,6 +17,7 @@
 
 pub mod address;
 pub mod classify;
+mod date;
 pub mod delivery;
 pub mod endpoint;
 pub mod event;
