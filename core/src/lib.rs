@@ -38,3 +38,8 @@ pub mod scheme;
 pub mod secret;
 pub mod signature;
 pub mod time;
+
+/// Whether a field has nothing to tell, so that it is left out where it is written.
+fn is_default<T: Default + PartialEq>(field: &T) -> bool {
+    *field == T::default()
+}

@@ -222,7 +222,9 @@ fn a_name_may_be_as_long_as_rfc_1035_has_it_and_no_longer() {
     assert_eq!(read(&name(254)), Err(HostError::TooLong));
     let label = |length: usize| format!("{}.com", "a".repeat(length));
     assert_eq!(read(&label(63)), Ok(Host::Name(label(63))));
-    assert_eq!(read(&label(64)), Err(HostError::TooLong));
+    let refused = read(&label(64)).expect_err("a label has 63 bytes at most");
+    assert_eq!(refused, HostError::TooLong);
+    assert_eq!(refused.to_string(), "has a host that is longer than a name can be");
 }
 
 #[test]
