@@ -112,6 +112,18 @@ fn of_the_body() -> Vec<Case> {
             "body-reserialised",
             "escaped characters written out",
         ),
+        (
+            // Where a string ends is seen past the quotes and backslashes that are escaped in it.
+            Sent::signed(
+                &scheme("github"),
+                &[key(&scheme("github"), "secret")],
+                br#"{"a": "\", [\\", "b": 1}"#,
+            )
+            .with_body(br#"{"a":"\", [\\","b":1}"#)
+            .with(|sent| sent.secrets = vec!["secret"]),
+            "body-reserialised",
+            "a space after each",
+        ),
         (github().with_body(&[BODY, b"\n"].concat()), "trailing-newline", "without the line feed"),
         (github().with_body(&[BODY, b"\r\n"].concat()), "trailing-newline", "without CR LF"),
         (github().with_body(&marked), "byte-order-mark", "without the byte order mark"),
