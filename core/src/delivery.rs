@@ -49,7 +49,7 @@ pub struct Delivery {
     pub previous_wait: Option<Millis>,
     /// How long the breaker held attempts back while they were due, if that does not count as age
     /// ([`WhileHeld::Stops`]).
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub held: Millis,
     /// Where it stands.
     pub phase: Phase,
@@ -486,11 +486,6 @@ fn after_replay(ctx: Ctx<'_>, settled: Settled, verdict: Verdict) -> Phase {
         (_, Settled::Scheduled { due }) => Phase::Scheduled { due, origin: Origin::Schedule },
         (_, settled) => settled.unless_waiting(ctx.now),
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference to the field")]
-fn is_zero(span: &Millis) -> bool {
-    *span == Millis::ZERO
 }
 
 fn notice(origin: Origin, phase: Phase) -> Option<Notice> {

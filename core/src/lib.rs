@@ -17,6 +17,7 @@
 
 pub mod address;
 pub mod classify;
+mod date;
 pub mod delivery;
 pub mod endpoint;
 pub mod event;
@@ -37,3 +38,8 @@ pub mod scheme;
 pub mod secret;
 pub mod signature;
 pub mod time;
+
+/// Whether a field has nothing to tell, so that it is left out where it is written.
+fn is_default<T: Default + PartialEq>(field: &T) -> bool {
+    *field == T::default()
+}

@@ -69,7 +69,7 @@ pub struct Scheme {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_hash_query: Option<String>,
     /// Whether a URL counts with and without its port.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub any_port: bool,
     /// How an endpoint is asked whether it wants the events, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,10 +77,6 @@ pub struct Scheme {
     /// What a user of this scheme should know beyond what [`Scheme::warnings`] finds by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// How the signed bytes become a signature.

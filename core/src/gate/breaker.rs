@@ -115,7 +115,7 @@ impl From<Breaker> for StoredBreaker {
 #[serde(default)]
 pub struct History {
     /// Failures since the last success, over all pauses.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     streak: u32,
     /// When the first of them was.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,11 +126,6 @@ pub struct History {
     /// When a probe last succeeded, as long as the backlog is drained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) recovered_at: Option<Timestamp>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference to the field")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 impl History {

@@ -62,13 +62,8 @@ pub(super) struct Limiter {
     #[serde(skip_serializing_if = "Option::is_none")]
     held_until: Option<Timestamp>,
     /// How many of the places for attempts are withdrawn.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     withdrawn: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference to the field")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// Times in order as the first one and the milliseconds between each two: they are written with

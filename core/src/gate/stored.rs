@@ -14,7 +14,7 @@ pub struct StoredGate {
     pub breaker: StoredBreaker,
     /// Grows with every change of the gate. Of two snapshots the one with the higher number is the
     /// later, in whatever order they reach the store.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub sequence: u64,
     /// When attempts began, and how the endpoint is throttled.
     #[serde(default, skip_serializing_if = "Limiter::is_empty")]
@@ -41,9 +41,4 @@ impl StoredGate {
         }
         self
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference to the field")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }

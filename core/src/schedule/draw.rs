@@ -69,9 +69,10 @@ impl Draw {
     #[must_use]
     pub fn mean_65536(self) -> u128 {
         const STEPS: u64 = 1 << 16;
+        // All entropy, 2⁶⁴, in so many steps.
+        const STEP: u64 = 1 << 48;
         if self.floor_spread > Millis::ZERO {
-            let step = u64::MAX / STEPS + 1;
-            let middle = |at: u64| self.at(at * step + step / 2);
+            let middle = |at: u64| self.at(at * STEP + STEP / 2);
             return (0..STEPS).map(|at| u128::from(middle(at).get())).sum();
         }
         let [lowest, highest, ceiling, floor] =
@@ -82,8 +83,7 @@ impl Draw {
         let (first, last) = (lowest.max(floor), highest.min(ceiling));
         let inside = if first <= last { (first + last) * (last - first + 1) / 2 } else { 0 };
         let below = floor.min(highest + 1).saturating_sub(lowest);
-        let above = highest.saturating_sub(ceiling.max(lowest.saturating_sub(1)));
-        let above = if lowest > ceiling { highest - lowest + 1 } else { above };
+        let above = (highest + 1).saturating_sub(lowest.max(ceiling + 1));
         let (sum, count) = (inside + below * floor + above * ceiling, highest - lowest + 1);
         sum / count * u128::from(STEPS) + sum % count * u128::from(STEPS) / count
     }

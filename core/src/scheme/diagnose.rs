@@ -238,8 +238,10 @@ fn by_signature(
                 if made.len() > most || best.as_ref().is_some_and(|b| b.len() <= made.len()) {
                     continue;
                 }
-                let is_right =
-                    |claimed: &[Vec<u8>]| scheme.matches(&reading.signed, key, &values, claimed);
+                let is_right = |claimed: &[Vec<u8>]| {
+                    scheme.is_body_of_hash(&values)
+                        && scheme.matches(&reading.signed, key, &values, claimed)
+                };
                 if !is_right(&signatures) {
                     continue;
                 }

@@ -103,7 +103,7 @@ pub(crate) fn unhex(text: &[u8]) -> Option<Vec<u8>> {
         _ => None,
     };
     let pairs = text.chunks(2).map(|pair| match pair {
-        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        [high, low] => Some(digit(*high)? * 16 + digit(*low)?),
         _ => None,
     });
     pairs.collect()

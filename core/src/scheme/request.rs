@@ -76,7 +76,7 @@ pub(crate) fn other_port(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
-    let host_end = authority.rfind(']').map_or(0, |at| at + 1);
+    let host_end = authority.rfind(']').unwrap_or(0);
     if let Some(colon) = authority[host_end..].rfind(':') {
         return Some(format!("{scheme}://{}{path}", &authority[..host_end + colon]));
     }
@@ -126,7 +126,7 @@ pub(crate) fn form_decoded(text: &[u8]) -> Vec<u8> {
         at += 1;
         match (byte, digit(text.get(at)), digit(text.get(at + 1))) {
             (b'%', Some(high), Some(low)) => {
-                bytes.extend(u8::try_from(high << 4 | low));
+                bytes.extend(u8::try_from(high * 16 + low));
                 at += 2;
             }
             (b'+', ..) => bytes.push(b' '),

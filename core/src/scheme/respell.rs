@@ -106,7 +106,7 @@ fn tokens(text: &str) -> Option<Vec<&str>> {
             '"' => string_length(rest)?,
             _ => rest.find(['{', '}', '[', ']', ',', ':', '"', ' ', '\n', '\r', '\t'])?,
         };
-        let (token, after) = rest.split_at_checked(length).filter(|_| length > 0)?;
+        let (token, after) = rest.split_at_checked(length)?;
         tokens.push(token);
         rest = after.trim_start();
     }
@@ -136,7 +136,7 @@ fn write(tokens: &[&str], layout: &Layout, spelling: Spelling) -> String {
     };
     for (at, token) in tokens.iter().enumerate() {
         let is_empty = |open, close| *token == open && tokens.get(at + 1) == Some(&close);
-        let was_empty = |open| at > 0 && tokens[at - 1] == open;
+        let was_empty = |open| tokens[..at].last() == Some(&open);
         match *token {
             "{" | "[" => {
                 text.push_str(token);
@@ -157,8 +157,8 @@ fn write(tokens: &[&str], layout: &Layout, spelling: Spelling) -> String {
                 line(&mut text, depth);
             }
             ":" => text.push_str(layout.colon),
-            string if string.starts_with('"') => text.push_str(&spelt(string, spelling)),
-            word => text.push_str(word),
+            // A number or a word has one spelling.
+            value => text.push_str(&spelt(value, spelling)),
         }
     }
     text

@@ -169,12 +169,13 @@ impl Scheme {
         {
             return Err(Fault::Mismatch);
         }
-        match self.body_hash_query.as_ref().and_then(|name| query(request.url, name)) {
-            Some(hash) if !same(body_hash(request.body).as_bytes(), hash.as_bytes()) => {
-                Err(Fault::BodyHash)
-            }
-            _ => Ok(()),
-        }
+        if self.is_body_of_hash(&values) { Ok(()) } else { Err(Fault::BodyHash) }
+    }
+
+    /// Whether the body is the one whose hash is in the URL, if one is there.
+    pub(crate) fn is_body_of_hash(&self, values: &Values<'_>) -> bool {
+        let hash = self.body_hash_query.as_ref().and_then(|name| query(&values.url, name));
+        hash.is_none_or(|hash| same(body_hash(&values.body).as_bytes(), hash.as_bytes()))
     }
 
     /// Whether this key made one of the signatures of what `signed` and `values` say.

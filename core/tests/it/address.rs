@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use hookproof_core::address::embedded::{self, Form};
+use hookproof_core::address::host::HostError;
 use hookproof_core::address::policy::LOOPBACK;
 use hookproof_core::address::registry::{self, Registry};
-use hookproof_core::address::url::UrlError;
+use hookproof_core::address::url::{EndpointUrl, UrlError};
 use hookproof_core::address::{AddressPolicy, Cidr, Host, Judgement, Reason};
 
 fn ip(text: &str) -> IpAddr {
@@ -206,6 +207,68 @@ fn field_114_user_names_and_what_parsers_read_differently_are_refused() {
     ] {
         check_malformed(url);
     }
+}
+
+#[test]
+fn a_name_may_be_as_long_as_rfc_1035_has_it_and_no_longer() {
+    let name = |length: usize| {
+        let label = "a".repeat(63);
+        let rest = format!("{label}.{label}.{label}.");
+        format!("{rest}{}", "a".repeat(length - rest.len()))
+    };
+    let read = |text: &str| text.parse::<Host>();
+    assert_eq!(read(&name(253)), Ok(Host::Name(name(253))));
+    assert_eq!(read(&format!("{}.", name(253))), Ok(Host::Name(name(253))), "but for a final dot");
+    assert_eq!(read(&name(254)), Err(HostError::TooLong));
+    let label = |length: usize| format!("{}.com", "a".repeat(length));
+    assert_eq!(read(&label(63)), Ok(Host::Name(label(63))));
+    let refused = read(&label(64)).expect_err("a label has 63 bytes at most");
+    assert_eq!(refused, HostError::TooLong);
+    assert_eq!(refused.to_string(), "has a host that is longer than a name can be");
+}
+
+#[test]
+fn a_text_that_is_no_url_is_told_apart_from_one_of_another_scheme() {
+    let check = |text: &str, expected: UrlError| {
+        assert_eq!(EndpointUrl::parse(text), Err(expected), "{text:?}");
+        assert!(!expected.to_string().is_empty());
+    };
+    for text in
+        ["", "http://", "http:///a", "http://a.com/b c", "http://a.com/\u{1}", "http://a.com/ü"]
+    {
+        check(text, UrlError::NotAUrl);
+    }
+    for text in
+        ["example.com", "//example.com", "://a.com", "a_b://a.com", "http", "example.com:80"]
+    {
+        check(text, UrlError::NotAbsolute);
+    }
+    for text in ["ftp://a.com", "git+ssh://a.com", "a-b.c1://a.com"] {
+        check(text, UrlError::Scheme);
+    }
+    for text in ["http://a.com:0/", "http://a.com:65536/", "http://a.com:+1/", "http://a.com:x/"] {
+        check(text, UrlError::Port);
+    }
+    check("http://a.com/#top", UrlError::Fragment);
+    check("http://user@a.com/", UrlError::UserInfo);
+    check("http://a..com/", UrlError::Host(HostError::EmptyLabel));
+    let long = |length: usize| format!("http://a.com/{}", "a".repeat(length - 13));
+    assert!(EndpointUrl::parse(&long(2048)).is_ok());
+    check(&long(2049), UrlError::TooLong);
+}
+
+#[test]
+fn a_url_is_taken_apart_as_it_stands() {
+    let check = |text: &str, port: u16, authority: &str, path: &str| {
+        let url = EndpointUrl::parse(text).expect(text);
+        assert_eq!((url.port, url.authority.as_str(), url.path.as_str()), (port, authority, path));
+    };
+    check("http://a.com", 80, "a.com", "/");
+    check("HTTPS://A.com?b", 443, "A.com", "/?b");
+    check("https://a.com:/b", 443, "a.com:", "/b");
+    check("https://a.com:65535/b?c/d", 65_535, "a.com:65535", "/b?c/d");
+    check("http://[::1]:1/", 1, "[::1]:1", "/");
+    check("http://[::1]", 80, "[::1]", "/");
 }
 
 #[test]

@@ -368,3 +368,13 @@ fn a_rejection_says_why() {
     assert_eq!(told(Rejected::InFlight), "an attempt is under way");
     assert_eq!(told(Rejected::Settled), "the delivery is in a final state");
 }
+
+#[test]
+fn how_long_the_breaker_held_a_delivery_back_survives_its_storage() {
+    for held in [Millis::ZERO, ms(1), Millis::MAX] {
+        let delivery = Delivery { held, ..given(scheduled(NEXT)) };
+        let written = serde_json::to_string(&delivery).expect("it can be written");
+        assert_eq!(written.contains("held"), held > Millis::ZERO, "{written}");
+        assert_eq!(serde_json::from_str::<Delivery>(&written).expect("it can be read"), delivery);
+    }
+}

@@ -124,6 +124,14 @@ fn a_kind_that_cannot_work_names_the_field() {
 }
 
 #[test]
+fn a_wait_may_be_spread_by_all_of_itself() {
+    check(
+        &doubling(Jitter::Proportional { percent: 100 }),
+        "0s..20s 0s..40s 0s..1m20s 0s..2m 0s..2m",
+    );
+}
+
+#[test]
 fn each_kind_is_read_from_json() {
     let read = |text: &str| serde_json::from_str::<Schedule>(text).expect(text);
     let kinds = [
@@ -226,6 +234,39 @@ fn field_12_an_empty_list_is_no_retry_and_a_zero_is_at_once() {
 fn mean_by_hand(lowest: u64, highest: u64, ceiling: u64, floor: u64) -> u128 {
     let sum: u128 = (lowest..=highest).map(|drawn| u128::from(drawn.min(ceiling).max(floor))).sum();
     (sum << 16) / u128::from(highest - lowest + 1)
+}
+
+#[test]
+fn a_mean_counts_what_gathers_at_a_bound_once_each() {
+    let mean = |lowest, highest, ceiling, floor| {
+        let draw = Draw::between(ms(lowest), ms(highest)).at_most(ms(ceiling));
+        draw.at_least(ms(floor), ms(0)).mean_65536()
+    };
+    for (lowest, highest, ceiling, floor) in [
+        (5, 8, 5, 0),
+        (5, 8, 4, 0),
+        (5, 8, 8, 0),
+        (5, 8, 9, 0),
+        (0, 8, 0, 0),
+        (0, 8, 9, 0),
+        (5, 8, 9, 5),
+        (5, 8, 9, 6),
+        (5, 8, 9, 8),
+        (5, 8, 9, 9),
+        (5, 8, 6, 7),
+        (5, 5, 5, 5),
+    ] {
+        let expected = mean_by_hand(lowest, highest, ceiling, floor);
+        assert_eq!(mean(lowest, highest, ceiling, floor), expected, "{lowest} {highest} {ceiling}");
+    }
+}
+
+#[test]
+fn a_mean_under_a_floor_that_is_spread_is_that_of_the_spread() {
+    // 3 · 65,536 waits, of which every third is drawn: the middle one of each three.
+    let spread = 3 * 65_536 - 1;
+    let draw = Draw::between(ms(0), ms(0)).at_least(ms(1000), ms(spread));
+    assert_eq!(draw.mean_65536(), (1000 << 16) + u128::from(spread) * (1 << 15));
 }
 
 proptest! {

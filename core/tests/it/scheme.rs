@@ -1,6 +1,8 @@
 //! Schemes of the field: against published vectors, other implementations, and by hand.
 
 mod challenge;
+mod dates;
+mod descriptions;
 mod diagnosis;
 mod laws;
 mod mistakes;
@@ -9,8 +11,8 @@ mod published;
 mod vectors;
 
 use hookproof_core::scheme::{
-    Fault, Key, KeyError, KeyForm, Message, Request, Role, Scheme, SignError, Signed, Template,
-    known,
+    Fault, Key, KeyError, KeyForm, Message, Place, Request, Role, Scheme, SignError, Signed,
+    Template, known,
 };
 use hookproof_core::secret::SecretError;
 use hookproof_core::time::{Millis, Timestamp};
@@ -289,36 +291,6 @@ fn an_id_that_blurs_what_is_signed_is_neither_signed_nor_accepted() {
 }
 
 #[test]
-fn a_date_is_read_as_rfc_3339_has_it() {
-    let zendesk = Scheme { tolerance: Some(Millis::ZERO), ..scheme("zendesk") };
-    let keys = [key(&zendesk, "secret")];
-    let age = |text: &str| {
-        let headers = fields(&[
-            ("X-Zendesk-Webhook-Signature-Timestamp", text),
-            ("X-Zendesk-Webhook-Signature", "AAAA"),
-        ]);
-        let request = Request { headers: &headers, ..Request::default() };
-        zendesk.verify(&keys, &request, NOW, zendesk.tolerance).unwrap_err()
-    };
-    for now in ["2023-11-14T22:13:20Z", "2023-11-14T23:13:20+01:00", "2023-11-14T22:13:20.000Z"] {
-        assert_eq!(age(now), Fault::NoUsableSignature, "{now}");
-    }
-    assert_eq!(age("2023-11-14T22:13:19.250Z"), Fault::TooOld(Millis::new(750)));
-    assert_eq!(age("2024-02-29T00:00:00Z"), Fault::TooNew(Millis::new(9_164_800_000)));
-    for wrong in [
-        "2023-02-29T00:00:00Z",
-        "2023-11-14",
-        "2023-11-14T22:13:20",
-        "2023-11-14T24:00:00Z",
-        "2023-11-14T22:13:20.Z",
-        "2023-11-14T22:13:20Zü",
-        "1700000000",
-    ] {
-        assert_eq!(age(wrong), Fault::MalformedTimestamp, "{wrong}");
-    }
-}
-
-#[test]
 fn a_template_names_what_it_does_not_know() {
     for text in ["", "{id}.{timestamp}.{body}", "v0:{timestamp}:{body}", "{method}{url-decoded}"] {
         assert_eq!(text.parse::<Template>().expect("a template").to_string(), text);
@@ -330,32 +302,98 @@ fn a_template_names_what_it_does_not_know() {
 }
 
 #[test]
-fn a_description_that_cannot_be_carried_out_is_refused() {
-    let right = r#"
-        name = "mine"
-        source = "me"
-        algorithm = "hmac-sha256"
-        key = "literal"
-        signed = "{timestamp}.{body}"
-        encoding = "hex"
-        signature = { header = "X-Mine", prefix = "v1=", separator = "," }
-        timestamp = { header = "X-Mine", prefix = "t=", separator = "," }
-        tolerance = "5m"
-    "#;
-    let read = |text: &str| toml::from_str::<Scheme>(text).map(|scheme| scheme.check());
-    assert_eq!(read(right), Ok(Ok(())));
-    for (from, to) in [
-        ("\"literal\"", "\"ed25519\""),
-        ("\"hex\"", "\"plain\""),
-        ("{timestamp}.", ""),
-        ("{timestamp}.{body}", ""),
-        ("{timestamp}.{body}", "{id}.{timestamp}.{body}"),
-        ("\"X-Mine\", prefix = \"v1=\"", "\"X Mine\""),
-        ("header = \"X-Mine\", prefix = \"t=\"", "prefix = \"t=\""),
-        ("separator = \",\"", "separator = \"::\""),
-    ] {
-        let refused = read(&right.replacen(from, to, 1)).expect("it is well-formed");
-        assert!(refused.is_err(), "{from} -> {to}");
+fn linears_time_is_read_from_the_body_as_a_whole_number_or_a_text() {
+    let scheme = scheme("linear");
+    let keys = [key(&scheme, "secret")];
+    let fault_at = |time: &str, later: u64| {
+        let body = format!(r#"{{"webhookTimestamp": {time}}}"#).into_bytes();
+        let message = Message { id: "", at: NOW, method: "POST", url: "", body: &body };
+        let signed = scheme.sign(&keys, &message).expect("it signs");
+        assert_eq!(signed.fields, [], "a signed body is for its author to write");
+        let (headers, _) = carried(&signed, &body);
+        let request = Request { method: "POST", url: "", headers: &headers, body: &body };
+        let now = NOW.plus(Millis::from_secs(later));
+        scheme.verify(&keys, &request, now, scheme.tolerance).err()
+    };
+    assert_eq!(fault_at("1700000000000", 60), None);
+    assert_eq!(fault_at("\"1700000000000\"", 60), None);
+    assert_eq!(fault_at("1700000000000", 61), Some(Fault::TooOld(Millis::from_secs(61))));
+    let place = "`/webhookTimestamp` in the body".to_owned();
+    let missing = Fault::Missing { role: Role::Timestamp, place };
+    for time in ["1700000000000.5", "1.7e12", "true", "null", "[1700000000000]", "\"\""] {
+        assert_eq!(fault_at(time, 0), Some(missing.clone()), "{time}");
     }
-    assert!(read(&right.replace("tolerance", "tolerence")).is_err(), "an unknown field");
+}
+
+#[test]
+fn an_empty_value_is_a_missing_one() {
+    let (_, secret, _) = VECTORS[0];
+    let missing = |role, place: &str| Fault::Missing { role, place: place.to_owned() };
+    let headers = [("svix-id", ""), ("svix-timestamp", "1"), ("svix-signature", "v1,AAAA")];
+    check("svix", secret, "", &headers, b"", missing(Role::Id, "`svix-id`"));
+    let headers = [("svix-id", "1"), ("svix-timestamp", ""), ("svix-signature", "v1,AAAA")];
+    check("svix", secret, "", &headers, b"", missing(Role::Timestamp, "`svix-timestamp`"));
+    let mut headers = published::SENDGRID_HEADERS;
+    headers[1].1 = "";
+    check("sendgrid", published::SENDGRID_KEY, "", &headers, b"", Fault::NoUsableSignature);
+    check("gitlab", "token", "", &[("X-Gitlab-Token", "")], b"", Fault::NoUsableSignature);
+    // Nor is there an item between two marks, or behind the last one.
+    let stripe = scheme("stripe");
+    let time = Place::header("X-Time").separator(";");
+    let listed = Scheme { timestamp: Some(time), ..stripe };
+    let headers = fields(&[("X-Time", ";; 1700000000 ;"), ("Stripe-Signature", "v1=00")]);
+    let request = Request { headers: &headers, ..Request::default() };
+    let found = listed.verify(&[key(&listed, "k")], &request, NOW, listed.tolerance);
+    assert_eq!(found, Err(Fault::NoUsableSignature));
+}
+
+#[test]
+fn a_scheme_that_signs_the_url_needs_one() {
+    for name in ["square", "hubspot", "twilio"] {
+        let scheme = scheme(name);
+        let message = Message { id: "", at: NOW, method: "POST", url: "", body: b"" };
+        let refused = scheme.sign(&[key(&scheme, "secret")], &message);
+        assert_eq!(refused, Err(SignError::MissingUrl), "{name}");
+    }
+}
+
+#[test]
+fn a_body_that_is_no_form_has_its_hash_in_the_url_once() {
+    // The SHA-256 of nothing (NIST, the examples of FIPS 180-4 with an empty message).
+    let hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let check = |name: &str, url: &str, is_form: bool, expected: &str| {
+        assert_eq!(scheme(name).url_to_call(url, b"", is_form), expected, "{name} {url}");
+    };
+    let (plain, queried) = ("https://a.com/b", "https://a.com/b?c=d");
+    let hashed = format!("{plain}?bodySHA256={hash}");
+    check("twilio", plain, false, &hashed);
+    check("twilio", queried, false, &format!("{queried}&bodySHA256={hash}"));
+    check("twilio", &hashed, false, &hashed);
+    check("twilio", plain, true, plain);
+    check("square", plain, false, plain);
+}
+
+#[test]
+fn a_url_counts_with_and_without_its_port_where_the_scheme_says_so() {
+    let check = |name: &str, signed_url: &str, url: &str, is_right: bool| {
+        let scheme = scheme(name);
+        let keys = [key(&scheme, "12345")];
+        let message = Message { id: "", at: NOW, method: "POST", url: signed_url, body: b"a=b" };
+        let (headers, body) = carried(&scheme.sign(&keys, &message).expect("it signs"), b"a=b");
+        let request = Request { method: "POST", url, headers: &headers, body: &body };
+        let found = scheme.verify(&keys, &request, NOW, None);
+        assert_eq!(found.is_ok(), is_right, "{name}: {signed_url}, {url}: {found:?}");
+    };
+    for (without, with) in [
+        ("https://a.com/b?c", "https://a.com:443/b?c"),
+        ("http://a.com?c:d", "http://a.com:80?c:d"),
+        ("https://[2001:db8::1]/", "https://[2001:db8::1]:443/"),
+        ("http://[::1]", "http://[::1]:80"),
+    ] {
+        check("twilio", without, with, true);
+        check("twilio", with, without, true);
+        check("square", without, with, false);
+    }
+    check("twilio", "https://a.com", "https://a.com:8443", true);
+    check("twilio", "https://a.com:8443", "https://a.com", false);
 }

@@ -108,6 +108,22 @@ fn an_older_secret_another_scheme_and_two_mistakes_at_once_are_recognised() {
 }
 
 #[test]
+fn two_mistakes_at_once_are_tried_on_a_body_of_64_kib_and_on_no_longer_one() {
+    let github = scheme("github");
+    let check = |length: usize, expected: &[&str]| {
+        let body = vec![b'x'; length];
+        let message = Message { id: "", at: NOW, method: "POST", url: "", body: &body[1..] };
+        let old = Key::parse(github.key, "old").unwrap();
+        let (headers, _) = carried(&github.sign(&[old], &message).unwrap(), &body);
+        let ended = [&body[1..], b"\n"].concat();
+        let request = Request { method: "POST", url: "", headers: &headers, body: &ended };
+        assert_eq!(codes(&github, &["new"], &["old"], &request), expected, "{length}");
+    };
+    check(65_536, &["trailing-newline", "older-secret"]);
+    check(65_537, &[]);
+}
+
+#[test]
 fn a_signature_in_the_wrong_place_or_spelling_is_recognised() {
     // GitHub's published vector, spelt in other ways.
     let hex = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";

@@ -92,6 +92,16 @@ fn github() -> Sent {
     Sent::by("github", "secret")
 }
 
+/// With the hash of its body in the URL, which is signed in its place.
+fn hashed() -> Sent {
+    let twilio = scheme("twilio");
+    let url = twilio.url_to_call(URL, BODY, false);
+    let message = Message { id: "", at: NOW, method: "POST", url: &url, body: BODY };
+    let signed = twilio.sign(&[key(&twilio, "secret")], &message).expect("it signs");
+    let (headers, body) = carried(&signed, BODY);
+    Sent { url, headers, body, ..Sent::by("twilio", "secret") }
+}
+
 fn of_the_body() -> Vec<Case> {
     let marked = [b"\xef\xbb\xbf", BODY].concat();
     let lines = Sent::signed(&scheme("github"), &[key(&scheme("github"), "secret")], b"a\r\nb");
@@ -102,6 +112,18 @@ fn of_the_body() -> Vec<Case> {
             "body-reserialised",
             "escaped characters written out",
         ),
+        (
+            // Where a string ends is seen past the quotes and backslashes that are escaped in it.
+            Sent::signed(
+                &scheme("github"),
+                &[key(&scheme("github"), "secret")],
+                br#"{"a": "\", [\\", "b": 1}"#,
+            )
+            .with_body(br#"{"a":"\", [\\","b":1}"#)
+            .with(|sent| sent.secrets = vec!["secret"]),
+            "body-reserialised",
+            "a space after each",
+        ),
         (github().with_body(&[BODY, b"\n"].concat()), "trailing-newline", "without the line feed"),
         (github().with_body(&[BODY, b"\r\n"].concat()), "trailing-newline", "without CR LF"),
         (github().with_body(&marked), "byte-order-mark", "without the byte order mark"),
@@ -110,6 +132,19 @@ fn of_the_body() -> Vec<Case> {
             "line-breaks",
             "CR LF line breaks",
         ),
+        (
+            Sent::signed(&scheme("github"), &[key(&scheme("github"), "secret")], b"a\nb")
+                .with_body(b"a\r\nb")
+                .with(|sent| sent.secrets = vec!["secret"]),
+            "line-breaks",
+            "with LF line breaks",
+        ),
+        (
+            Sent::by("twilio", "secret").with_body(&[BODY, b"\n"].concat()),
+            "trailing-newline",
+            "without the line feed",
+        ),
+        (hashed().with_body(&[BODY, b"\n"].concat()), "trailing-newline", "without the line feed"),
         (
             Sent::signed(&scheme("github"), &[key(&scheme("github"), "secret")], b"")
                 .with_body(BODY)
@@ -248,6 +283,7 @@ fn of_the_header() -> Vec<Case> {
 fn of_the_time() -> Vec<Case> {
     let slack = scheme("slack");
     let in_ms = Scheme { timestamp_unit: TimestampUnit::Milliseconds, ..slack.clone() };
+    let in_secs = Scheme { timestamp_unit: TimestampUnit::Seconds, ..scheme("workos") };
     let keys = [key(&slack, "secret")];
     let signed_in_ms = || {
         Sent::signed(&in_ms, &keys, BODY).with(|sent| {
@@ -257,6 +293,16 @@ fn of_the_time() -> Vec<Case> {
     };
     vec![
         (signed_in_ms(), "timestamp-unit", "in milliseconds"),
+        (
+            Sent::signed(&in_secs, &keys, BODY)
+                .with(|sent| {
+                    sent.scheme = scheme("workos");
+                    sent.secrets = vec!["secret"];
+                })
+                .with_signature(|text| text.replace("t=1700000000", "t=1700000000000")),
+            "signed-timestamp-unit",
+            "signed in seconds",
+        ),
         (
             signed_in_ms().with(|sent| sent.headers[0].1 = b"1700000000".to_vec()),
             "signed-timestamp-unit",
@@ -281,8 +327,20 @@ fn of_what_is_signed() -> Vec<Case> {
             sent.secrets = vec!["secret"];
         })
     };
+    let github_of = |signed: &str, body: &[u8]| {
+        let wrong = Scheme { signed: signed.parse().expect("parts"), ..scheme("github") };
+        let standard = scheme("standard-webhooks");
+        let wrong = Scheme { id: standard.id, timestamp: standard.timestamp, ..wrong };
+        Sent::signed(&wrong, &[key(&wrong, "secret")], body).with(|sent| {
+            sent.scheme = scheme("github");
+            sent.secrets = vec!["secret"];
+        })
+    };
     vec![
+        (github_of("{url}{body}", b"a=1&b=2"), "other-parts", "`{url}{body}`"),
+        (github_of("{id}.{timestamp}.{body}", BODY), "other-parts", "`{id}.{timestamp}.{body}`"),
         (square().with(|sent| sent.url = URL.replace("https", "http")), "other-url", URL),
+        (square().with(|sent| sent.url = URL.replace("org", "org:443")), "other-url", URL),
         (square().with(|sent| sent.url = format!("{URL}/")), "other-url", URL),
         (square().with(|sent| sent.url = format!("{URL}?utm=1")), "other-url", URL),
         (other_parts("{timestamp}.{body}"), "other-parts", "`{timestamp}.{body}`"),
@@ -339,4 +397,38 @@ fn each_usual_mistake_is_named_and_nothing_else() {
         seen.insert(code);
     }
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), CODES);
+}
+
+#[test]
+fn what_no_usual_mistake_explains_is_not_explained() {
+    let github = scheme("github");
+    let signed_as = |signed: &str| {
+        let wrong = Scheme { signed: signed.parse().expect("parts"), ..github.clone() };
+        Sent::signed(&wrong, &[key(&wrong, "secret")], BODY).with(|sent| {
+            sent.scheme = github.clone();
+            sent.secrets = vec!["secret"];
+        })
+    };
+    for sent in [
+        hashed().with_body(b"another body"),
+        signed_as("mine:{body}"),
+        // These are no parts of another scheme that are empty.
+        signed_as("..{body}"),
+    ] {
+        assert_eq!(sent.found(), [], "{}", sent.scheme.name);
+    }
+}
+
+#[test]
+fn of_two_explanations_the_one_with_fewer_mistakes_is_told_and_else_the_first() {
+    let hex = String::from_utf8(github().headers[0].1[7..].to_vec()).expect("it is hex");
+    let base64 = String::from_utf8(Sent::by("shopify", "secret").headers[0].1.clone());
+    let base64 = base64.expect("it is base64");
+    let check = |headers: &[(&str, &str)], expected: &str| {
+        let sent = github().with(|sent| sent.headers = fields(headers));
+        assert_eq!(sent.found(), [Mistake::OtherHeader(expected.to_owned())], "{headers:?}");
+    };
+    check(&[("X-A", &hex), ("X-B", &hex)], "X-A");
+    check(&[("X-A", &hex), ("X-B", &base64)], "X-A");
+    check(&[("X-A", &base64), ("X-B", &hex)], "X-B");
 }
