@@ -55,7 +55,7 @@ pub struct DisableRule {
     pub failing_for: Millis,
     /// And of these at least so many, so that two failures with nothing in between but a quiet week
     /// are not enough. It belongs to `failing_for` and is no condition of its own.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub failures_min: u32,
 }
 
