@@ -134,7 +134,7 @@ fn a_gate_is_told_by_its_breaker_and_what_its_limits_remember() {
 
 #[test]
 fn all_that_a_gate_looks_back_on_survives_its_storage() {
-    let text = r#"{"state":"closed","failures":1,"history":{"streak":3,"failing_since":5,"ended":[[5,true]],"recovered_at":6},"sequence":9,"limiter":{"starts":[1000,0],"held_until":7,"withdrawn":2}}"#;
+    let text = r#"{"state":"closed","failures":1,"history":{"streak":3,"failing_since":5,"ended":[[5,1,1]],"recovered_at":6},"sequence":9,"limiter":{"starts":[1000,0],"held_until":7,"withdrawn":2}}"#;
     let stored: StoredGate = serde_json::from_str(text).expect("it can be read");
     assert_eq!(serde_json::to_string(&stored).expect("it can be written"), text);
 }

@@ -178,7 +178,7 @@ async fn a_database_of_a_newer_version_is_refused() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} has schema version 7, and this build knows versions up to 2; use the newer build \
+            "{} has schema version 7, and this build knows versions up to 3; use the newer build \
              that wrote it",
             home.path().display()
         )
