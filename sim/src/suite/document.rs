@@ -153,9 +153,8 @@ impl Document {
             let version = self.version;
             return Err(format!("the report has version {version}; this program reads {VERSION}"));
         }
-        let collect = |parts: Result<Vec<_>, String>| parts;
         Ok(Report {
-            parts: collect(self.parts.iter().map(PartDocument::read).collect())?,
+            parts: self.parts.iter().map(PartDocument::read).collect::<Result<_, String>>()?,
             run_twice: self.run_twice,
             failures: self
                 .failures

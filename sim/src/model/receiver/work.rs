@@ -30,7 +30,7 @@ impl World<'_> {
             return;
         }
         let local = self.local(process);
-        self.release_expired(process, local);
+        self.release_expired(process);
         let queued = self.is_receiver(ReceiverMutant::EnqueueInMemory)
             || self.is_receiver(ReceiverMutant::QueueWithoutSweep);
         let next = match queued {
@@ -59,11 +59,10 @@ impl World<'_> {
         due.into_iter().find(is_pending)
     }
 
-    fn release_expired(&mut self, process: Process, local: Timestamp) {
+    fn release_expired(&mut self, process: Process) {
         for key in self.inbox.claimed() {
             self.release(process, key, Input::LeaseExpired);
         }
-        let _ = local;
     }
 
     pub(super) fn release(&mut self, process: Process, key: Key, input: Input) {
