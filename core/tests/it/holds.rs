@@ -107,3 +107,15 @@ fn many_holds_are_remembered_in_bounded_room_and_never_for_less_than_they_were()
     let text = serde_json::to_string(&gate.stored()).expect("it can be written");
     assert!(text.len() < 1_000, "{} bytes", text.len());
 }
+
+#[test]
+fn thirty_two_holds_are_remembered_exactly() {
+    let mut gate = opened();
+    for probe in 1..32 {
+        attempt(&mut gate, (1_000 + probe * 200, 1_000 + probe * 200), Failure);
+    }
+    check(&gate, 0, 9_000, 32 * 100);
+    attempt(&mut gate, (1_000 + 32 * 200, 1_000 + 32 * 200), Failure);
+    // The two oldest count as one, and with them the 100 ms between them.
+    check(&gate, 0, 9_000, 34 * 100);
+}

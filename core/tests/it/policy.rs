@@ -247,3 +247,11 @@ proptest! {
         prop_assert!(policy.lease() > policy.total_timeout || policy.lease() == Millis::MAX);
     }
 }
+
+#[test]
+fn a_window_that_leaves_its_counts_out_is_satisfied_with_one() {
+    let text = r#"{"breaker": {"window": {"within": "1h", "share_percent": 50}}}"#;
+    let rule: GateRule = serde_json::from_str(text).expect("a rule");
+    let window = rule.breaker.and_then(|breaker| breaker.window).expect("a window");
+    assert_eq!((window.failures, window.attempts_min), (1, 1));
+}
