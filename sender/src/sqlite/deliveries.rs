@@ -5,7 +5,7 @@ use hookproof_core::endpoint::EndpointStatus;
 use hookproof_core::id::{DeliveryId, EndpointId};
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::{
     Read, Unreadable, checked, each, endpoints, events, from_json, notices, readable, to_json,
@@ -290,26 +290,29 @@ pub(super) fn list(
     connection: &Connection,
     filter: &DeliveryFilter,
 ) -> Result<Vec<ListedDelivery>, StoreError> {
-    let sql = format!(
-        "{LISTED}
-         WHERE d.phase <> 'unreadable'
-           AND (?1 IS NULL OR d.event_id = ?1)
-           AND (?2 IS NULL OR d.endpoint_id = ?2)
-           AND (?3 IS NULL OR d.phase = ?3)
-           AND (?4 IS NULL OR d.seq > (SELECT seq FROM deliveries WHERE id = ?4))
-         ORDER BY d.seq LIMIT ?5"
-    );
+    // Only what is asked for, so that each index can be used.
+    let mut wanted = vec!["d.phase <> 'unreadable'"];
+    let mut values: Vec<&dyn ToSql> = Vec::new();
+    let event = filter.event.as_ref().map(|id| id.as_str());
+    let endpoint = filter.endpoint.as_ref().map(|id| id.as_str());
+    let after = filter.after.as_ref().map(|id| id.as_str());
+    let conditions: [(&str, Option<&dyn ToSql>); 4] = [
+        ("d.event_id = ?", event.as_ref().map(|id| id as &dyn ToSql)),
+        ("d.endpoint_id = ?", endpoint.as_ref().map(|id| id as &dyn ToSql)),
+        ("d.phase = ?", filter.phase.as_ref().map(|phase| phase as &dyn ToSql)),
+        (
+            "d.seq > (SELECT seq FROM deliveries WHERE id = ?)",
+            after.as_ref().map(|id| id as &dyn ToSql),
+        ),
+    ];
+    for (condition, value) in conditions {
+        wanted.extend(value.map(|_| condition));
+        values.extend(value);
+    }
+    values.push(&filter.limit);
+    let sql = format!("{LISTED} WHERE {} ORDER BY d.seq LIMIT ?", wanted.join(" AND "));
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(
-        params![
-            filter.event.as_ref().map(|id| id.as_str()),
-            filter.endpoint.as_ref().map(|id| id.as_str()),
-            filter.phase,
-            filter.after.as_ref().map(|id| id.as_str()),
-            filter.limit,
-        ],
-        listed,
-    )?;
+    let rows = statement.query_map(&values[..], listed)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
