@@ -168,7 +168,7 @@ pub(super) struct Listed {
 
 impl Listed {
     fn new(preset: Preset) -> Self {
-        let Preset { name, source, certainty, note, schedule } = preset;
+        let Preset { name, source, certainty, note, schedule, .. } = preset;
         let timeline = Timeline::new(&Policy { schedule, ..Policy::default() }, None);
         Self {
             schedule: name,
