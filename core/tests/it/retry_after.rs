@@ -238,12 +238,7 @@ fn a_rule_that_contradicts_the_policy_is_refused_with_its_field() {
     check(with(RetryAfterRule { min, ..RetryAfterRule::default() }), "retry_after.min");
     let jitters = with(RetryAfterRule { jitters: true, ..RetryAfterRule::default() });
     check(Policy { retry_after_spread: secs(1), ..jitters.clone() }, "retry_after.jitters");
-    let backoff = Backoff::Exponential {
-        base: secs(1),
-        factor: 2,
-        cap: secs(60),
-        attempts_max: 5,
-    };
+    let backoff = Backoff::Exponential { base: secs(1), factor: 2, cap: secs(60), attempts_max: 5 };
     let schedule = Schedule::new(backoff, Jitter::Decorrelated);
     check(Policy { schedule, ..jitters }, "retry_after.jitters");
 }

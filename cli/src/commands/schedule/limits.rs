@@ -1,10 +1,13 @@
 //! What stands between the events and their endpoint: the sender's own gate, as a policy or the
 //! command line sets it.
 
+use std::fmt;
+
 use hookproof_core::gate::{BreakerRule, GateRule, RateRule};
 use hookproof_core::time::Millis;
 
 use super::source::Source;
+use crate::output::number::Counted;
 
 /// What limits the attempts of all events together.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +40,34 @@ impl Limits {
     pub(super) fn limit(&self) -> bool {
         let throttles = self.retry_after.is_some() && self.gate.throttle_max > Millis::ZERO;
         self.gate.breaker.is_some() || self.gate.rate.is_some() || throttles
+    }
+}
+
+impl fmt::Display for Limits {
+    /// What holds attempts back, in words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GateRule { breaker, rate, throttle_max, .. } = &self.gate;
+        let mut all = Vec::new();
+        if let Some(BreakerRule { failures_in_a_row, pause, pause_factor, pause_max, .. }) = breaker
+        {
+            let what = match failures_in_a_row {
+                0 => "the breaker pauses".to_owned(),
+                1 => "each failure pauses".to_owned(),
+                count => format!("{} in a row pause", Counted(u64::from(*count), "failure")),
+            };
+            let grows = *pause_factor > 1 && pause < pause_max;
+            let longest = if grows { format!(", then up to {pause_max}") } else { String::new() };
+            all.push(format!("{what} for {pause}{longest}"));
+        }
+        if let Some(RateRule { attempts, per, .. }) = rate {
+            let requests = Counted(u64::from(*attempts), "request");
+            all.push(format!("at most {requests} within {per}"));
+        }
+        if let Some(asked) = self.retry_after.filter(|_| *throttle_max > Millis::ZERO) {
+            let hold = asked.min(*throttle_max);
+            all.push(format!("a Retry-After leaves the endpoint alone for {hold}"));
+        }
+        f.write_str(&all.join("; "))
     }
 }
 
