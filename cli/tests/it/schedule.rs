@@ -251,6 +251,7 @@ fn many_events_meet_the_gate_of_their_own_policy_and_a_preset_has_none() {
     assert_eq!(events("")["requests_first_hour"], 25, "the default breaker");
     let given_up = events("[gate.breaker.disable]\nfailures_in_a_row = 21\n");
     assert_eq!((&given_up["requests"], &given_up["given_up_ms"]), (&21.into(), &60_000.into()));
+    assert_eq!(given_up["requests_first_hour"], 21);
     let preset = run(&["schedule", "--events=100", "--format=json"]);
     let preset: Value = serde_json::from_str(&preset.stdout).expect("it is JSON");
     assert_eq!(preset["events"]["requests"], 1000);
@@ -332,16 +333,25 @@ fn a_retry_after_counts_for_as_much_as_the_sender_lets_it() {
     assert_eq!(wait("kit", "2d", 2), (86_400_000, 86_400_000), "a day at most");
     assert_eq!(wait("seed-2", "1h", 2), (3_600_000, 3_600_000), "no such bound");
     insta::assert_snapshot!("svix_retry_after", run(&["schedule", "svix", "--retry-after=1h"]));
-    let ran = with_policy(
-        "p.toml",
-        "[retry_after]\nmin = \"10s\"\npercent_max = 150\n",
-        &["schedule", "--policy=p.toml", "--retry-after=1s"],
-    );
-    assert!(
-        ran.stdout.contains("1s after each attempt; it counts as 10s; it counts for at"),
-        "{ran}"
-    );
-    assert!(ran.stdout.contains("\n      2  7s500ms "), "{ran}");
+}
+
+#[test]
+fn the_bounds_of_a_policy_on_retry_after_hold_in_the_table_and_in_the_senders_own_machines() {
+    let text = "[retry_after]\nmin = \"10s\"\npercent_max = 150\n";
+    let arguments = ["schedule", "--policy=p.toml", "--retry-after=1s"];
+    let ran = with_policy("p.toml", text, &arguments);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "1s after each attempt; it counts as 10s; it counts for at most 150 % of the wait";
+    assert!(words.contains(told), "{ran}");
+    let driven = [&arguments[..], &["--rate=10", "--format=json"]].concat();
+    let json = with_policy("p.toml", text, &driven).stdout;
+    let value: Value = serde_json::from_str(&json).expect("it is JSON");
+    let second = &value["attempts"][1];
+    assert_eq!(second["wait"]["highest_ms"], 7_500, "one and a half times 5 s: {json}");
+    assert_eq!(second["with_limits"]["first_ms"], 7_500, "{json}");
+    let wrong = with_policy("p.toml", "[retry_after]\nmin = \"25h\"\n", &arguments);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert!(wrong.stderr.contains("line 2: `retry_after.min` is longer than"), "{wrong}");
 }
 
 #[test]
@@ -367,6 +377,22 @@ fn the_facts_are_those_of_what_the_limits_let_through() {
         broken["survived_outage"]["at_best_ms"],
         broken["last_attempt_since_event"]["highest_ms"]
     );
+}
+
+#[test]
+fn an_event_that_is_given_up_before_its_first_attempt_survives_nothing() {
+    let text = "[schedule.backoff]\nkind = \"list\"\nwaits = [\"10s\"]\n\
+                [gate.breaker.disable]\nfailures_in_a_row = 21\n";
+    let arguments = ["schedule", "--policy=p.toml", "--events=100", "--outage=0s..1h"];
+    let table = with_policy("p.toml", text, &arguments);
+    assert!(table.stdout.contains("attempts        0 to 1, 0.2 on average"), "{table}");
+    assert!(
+        table.stdout.contains("an outage of 0s for sure, 600ms in the mean, 1m at best"),
+        "{table}"
+    );
+    assert!(table.stdout.contains("\n      2   10s              10s    none"), "{table}");
+    let words = table.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("not survived: no attempt comes after it"), "{table}");
 }
 
 #[test]

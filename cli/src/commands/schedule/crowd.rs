@@ -65,6 +65,14 @@ impl Crowd {
         Lives::of(bursts.into_iter().flat_map(|burst| burst.made).collect())
     }
 
+    /// The longest outage after which an event still has an attempt: none for one that never had any,
+    /// since the endpoint was given up or the event too old.
+    pub(super) fn survived(&self) -> Spread {
+        let lasts = self.lives.lasts(u64::MAX);
+        let never = vec![0; self.lives.len() - lasts.len()];
+        spread(&[never, lasts].concat()).unwrap_or_default()
+    }
+
     /// What becomes of an attempt, unless no event comes to it.
     pub(super) fn attempt(&self, attempt: u32) -> Option<Limited> {
         self.attempts.get(attempt as usize - 1).copied()

@@ -107,6 +107,7 @@ impl Facts {
             }
             None => (timeline.attempts, timeline.last, timeline.first_hour),
         };
+        let survived = limited.map_or(last, |crowd| crowd.survived());
         let outage = outage.map(|window| match limited {
             Some(crowd) => Outage::behind_limits(crowd, policy, window),
             None => Outage::new(policy, timeline, window),
@@ -117,9 +118,9 @@ impl Facts {
             last_attempt_since_event: last,
             requests_first_hour,
             survived_outage: Survived {
-                for_sure_ms: last.lowest_ms,
-                mean_ms: last.mean_ms,
-                at_best_ms: last.highest_ms,
+                for_sure_ms: survived.lowest_ms,
+                mean_ms: survived.mean_ms,
+                at_best_ms: survived.highest_ms,
             },
             longest_wait_after_recovery_ms: timeline.longest_wait_ms(),
             longest_quiet_after_recovery_ms: limited.map(|crowd| crowd.quiet_ms_max),

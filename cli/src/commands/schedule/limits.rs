@@ -48,16 +48,8 @@ impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let GateRule { breaker, rate, throttle_max, .. } = &self.gate;
         let mut all = Vec::new();
-        if let Some(BreakerRule { failures_in_a_row, pause, pause_factor, pause_max, .. }) = breaker
-        {
-            let what = match failures_in_a_row {
-                0 => "the breaker pauses".to_owned(),
-                1 => "each failure pauses".to_owned(),
-                count => format!("{} in a row pause", Counted(u64::from(*count), "failure")),
-            };
-            let grows = *pause_factor > 1 && pause < pause_max;
-            let longest = if grows { format!(", then up to {pause_max}") } else { String::new() };
-            all.push(format!("{what} for {pause}{longest}"));
+        if let Some(rule) = breaker {
+            all.push(breaker_text(rule));
         }
         if let Some(RateRule { attempts, per, .. }) = rate {
             let requests = Counted(u64::from(*attempts), "request");
@@ -69,6 +61,26 @@ impl fmt::Display for Limits {
         }
         f.write_str(&all.join("; "))
     }
+}
+
+fn breaker_text(rule: &BreakerRule) -> String {
+    let BreakerRule { failures_in_a_row, pause, pause_factor, pause_max, disable, .. } = rule;
+    let in_a_row = |count: u32| format!("{} in a row", Counted(u64::from(count), "failure"));
+    let mut text = match failures_in_a_row {
+        0 => format!("the breaker pauses for {pause}"),
+        1 => format!("each failure pauses for {pause}"),
+        count => format!("{} pause for {pause}", in_a_row(*count)),
+    };
+    if *pause_factor > 1 && pause < pause_max {
+        text.push_str(&format!(", then up to {pause_max}"));
+    }
+    match disable.as_ref().map(|rule| rule.failures_in_a_row) {
+        None => {}
+        Some(0) => text.push_str("; after a time of nothing but failures it is given up"),
+        Some(1) => text.push_str("; after a failure it is given up"),
+        Some(count) => text.push_str(&format!("; after {} it is given up", in_a_row(count))),
+    }
+    text
 }
 
 /// A gate that holds nothing back.
