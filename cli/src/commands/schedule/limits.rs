@@ -116,6 +116,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_holds_attempts_back_is_told_in_words() {
+        let told = |text, rate: Option<u32>, retry_after| {
+            let rate =
+                rate.map(|attempts| RateRule { attempts, per: Millis::from_secs(1), burst: 0 });
+            let throttle_max = Millis::from_minutes(2);
+            let gate = GateRule { breaker: breaker(text).ok(), rate, throttle_max, ..open() };
+            Limits { gate, retry_after }.to_string()
+        };
+        let hour = Some(Millis::from_hours(1));
+        assert_eq!(told("1:1m", None, None), "each failure pauses for 1m");
+        assert_eq!(
+            told("20:1m:1h", Some(1), None),
+            "20 failures in a row pause for 1m, then up to 1h; at most 1 request within 1s"
+        );
+        assert_eq!(told("", None, hour), "a Retry-After leaves the endpoint alone for 2m");
+    }
+
+    #[test]
     fn a_breaker_is_read_from_two_or_three_parts() {
         let read =
             |text| breaker(text).ok().map(|b| (b.failures_in_a_row, b.pause_max.to_string()));
