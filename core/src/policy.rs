@@ -8,7 +8,8 @@ use crate::classify::Classification;
 use crate::gate::GateRule;
 use crate::life::Life;
 use crate::preset;
-use crate::schedule::{Draw, Schedule};
+use crate::retry_after::RetryAfterRule;
+use crate::schedule::{Draw, Jitter, Schedule};
 use crate::time::Millis;
 
 /// How an endpoint is served.
@@ -21,6 +22,9 @@ pub struct Policy {
     pub life: Life,
     /// Over how long, from the floor upwards, attempts are spread that a `Retry-After` holds back.
     pub retry_after_spread: Millis,
+    /// How much of a `Retry-After` counts.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub retry_after: RetryAfterRule,
     /// What outcomes mean.
     pub classification: Classification,
     /// The longest wait for a connection.
@@ -40,6 +44,7 @@ impl Default for Policy {
             schedule: preset::standard_webhooks().schedule,
             life: Life::default(),
             retry_after_spread: Millis::ZERO,
+            retry_after: RetryAfterRule::default(),
             classification: Classification::default(),
             connect_timeout: Millis::from_secs(3),
             total_timeout: Millis::from_secs(10),
@@ -80,7 +85,8 @@ impl Policy {
     }
 
     /// How the wait after attempt `attempt` is drawn, if the one before that was `previous` and the
-    /// receiver asked for `floor`: jitter moves such an attempt later, never before the floor.
+    /// receiver asked for `floor`: jitter moves such an attempt later, never before what counts of
+    /// the floor, unless [`RetryAfterRule::jitters`].
     #[must_use]
     pub fn draw(
         &self,
@@ -88,8 +94,14 @@ impl Policy {
         previous: Option<Millis>,
         floor: Option<Millis>,
     ) -> Option<Draw> {
+        let Some(asked) = floor else { return self.schedule.draw(attempt, previous) };
+        let wait = self.schedule.wait_before_jitter(attempt)?;
+        let counted = self.retry_after.counted(asked, wait);
+        if self.retry_after.jitters {
+            return self.schedule.draw_raised(attempt, previous, counted);
+        }
         let draw = self.schedule.draw(attempt, previous)?;
-        Some(floor.map_or(draw, |floor| draw.at_least(floor, self.retry_after_spread)))
+        Some(draw.at_least(counted, self.retry_after_spread))
     }
 
     /// Checks what the types cannot.
@@ -110,6 +122,16 @@ impl Policy {
                 "life.age_max",
                 "is 0s, so that only an attempt without delay could begin",
             );
+        }
+        if self.retry_after.min > self.classification.retry_after_max {
+            return fail("retry_after.min", "is longer than classification.retry_after_max");
+        }
+        if self.retry_after.jitters && self.retry_after_spread > Millis::ZERO {
+            return fail("retry_after.jitters", "and retry_after_spread are two spreads; give one");
+        }
+        if self.retry_after.jitters && self.schedule.jitter == Jitter::Decorrelated {
+            let problem = "needs a jitter that is drawn around a wait, which decorrelated is not";
+            return fail("retry_after.jitters", problem);
         }
         if self.connect_timeout == Millis::ZERO {
             return fail("connect_timeout", "is 0s; give at least 1ms");

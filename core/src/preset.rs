@@ -2,6 +2,8 @@
 
 mod known;
 
+use crate::policy::Policy;
+use crate::retry_after::RetryAfterRule;
 use crate::schedule::{Backoff, Jitter, Schedule};
 use crate::time::Millis;
 
@@ -41,6 +43,23 @@ pub struct Preset {
     pub note: &'static str,
     /// The schedule.
     pub schedule: Schedule,
+    /// How much of a `Retry-After` counts.
+    pub retry_after: RetryAfterRule,
+    /// What becomes of an event whose last attempt fails, and of its endpoint; `None` where nothing
+    /// is published.
+    pub afterwards: Option<&'static str>,
+}
+
+impl Preset {
+    /// A policy that makes its attempts when this sender does, and is the default in all else.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        Policy {
+            schedule: self.schedule.clone(),
+            retry_after: self.retry_after,
+            ..Policy::default()
+        }
+    }
 }
 
 /// All presets, in the order in which they are listed.
@@ -68,6 +87,11 @@ pub fn standard_webhooks() -> Preset {
         certainty: Certainty::Documented,
         note: "",
         schedule: known::list("5s 5m 30m 2h 5h 10h 14h 20h 24h"),
+        retry_after: RetryAfterRule::default(),
+        afterwards: Some(
+            "whoever consumes the events should be told by another way, as by mail; an endpoint that \
+             fails for long should be disabled, and failed events be there for replay",
+        ),
     }
 }
 
@@ -88,5 +112,7 @@ pub fn full_jitter_hour() -> Preset {
             },
             Jitter::Full,
         ),
+        retry_after: RetryAfterRule::default(),
+        afterwards: Some("the event has an explicit status and stays available, to be looked into"),
     }
 }

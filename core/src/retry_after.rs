@@ -1,7 +1,34 @@
-//! `Retry-After`: a number of seconds, or a date in one of HTTP's three forms (RFC 9110 §10.2.3).
+//! `Retry-After`: a number of seconds, or a date in one of HTTP's three forms (RFC 9110 §10.2.3), and
+//! what it does to a wait.
+
+use serde::{Deserialize, Serialize};
 
 use crate::http_date;
 use crate::time::{Millis, Timestamp};
+
+/// What a `Retry-After` does to the wait that the schedule has; its longest wait is
+/// [`Classification::retry_after_max`](crate::classify::Classification::retry_after_max).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetryAfterRule {
+    /// A shorter wait counts as this long.
+    pub min: Millis,
+    /// The longest that it can ask for, in hundredths of the schedule's wait before the jitter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percent_max: Option<u32>,
+    /// Whether the jitter is drawn around the wait that was asked for: some attempts then come
+    /// earlier than that. Without it none does.
+    pub jitters: bool,
+}
+
+impl RetryAfterRule {
+    /// What counts of a wait that was `asked` for, where the schedule has `wait` before its jitter.
+    #[must_use]
+    pub fn counted(&self, asked: Millis, wait: Millis) -> Millis {
+        let most = self.percent_max.map_or(Millis::MAX, |percent| wait.percent(percent));
+        asked.max(self.min).min(most)
+    }
+}
 
 /// Reads a field value that arrived at `now` as the wait that it asks for.
 ///

@@ -166,7 +166,19 @@ impl Schedule {
     /// decorrelated jitter asks for it.
     #[must_use]
     pub fn draw(&self, attempt: u32, previous: Option<Millis>) -> Option<Draw> {
-        let wait = self.wait_before_jitter(attempt)?;
+        self.draw_raised(attempt, previous, Millis::ZERO)
+    }
+
+    /// The same, where the wait is at least `least` before its jitter. Decorrelated jitter has no
+    /// such wait and stays as it is.
+    #[must_use]
+    pub(crate) fn draw_raised(
+        &self,
+        attempt: u32,
+        previous: Option<Millis>,
+        least: Millis,
+    ) -> Option<Draw> {
+        let wait = self.wait_before_jitter(attempt)?.max(least);
         let between = |lowest, highest| Draw::between(lowest, highest);
         let draw = match self.jitter {
             Jitter::None => between(wait, wait),

@@ -1,6 +1,9 @@
 //! `hookproof schedule`: when each attempt of a schedule is made, and what comes after the last.
 
 mod burst;
+mod compared;
+mod crowd;
+mod csv;
 mod document;
 mod facts;
 mod limits;
@@ -9,6 +12,7 @@ mod picture;
 mod printed;
 mod source;
 mod timeline;
+mod wording;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -23,10 +27,11 @@ use jiff::Timestamp as Calendar;
 use crate::args::{Instant, instant};
 use crate::failure::{EXIT_CODES, Ending, Failure};
 use crate::output::{Output, Paint};
+use crowd::{Crowd, Limited};
 use facts::{Facts, Window};
 use limits::{Limits, breaker};
 use source::Source;
-use timeline::Timeline;
+use timeline::{Entry, Spread, Timeline};
 
 /// The most requests that are made to tell what becomes of many events.
 const REQUESTS_MAX: u64 = 10_000_000;
@@ -71,7 +76,7 @@ pub(crate) struct Args {
     rate: Option<u32>,
 
     /// Put these schedules side by side: names, or files of policies
-    #[arg(long, value_name = "SCHEDULE", num_args = 2.., conflicts_with_all = ["preset", "policy", "from"])]
+    #[arg(long, value_name = "SCHEDULE", num_args = 2.., conflicts_with_all = ["preset", "policy"])]
     compare: Vec<String>,
 
     /// List the schedules that are known
@@ -104,9 +109,36 @@ enum Format {
 struct Inspected {
     source: Source,
     timeline: Timeline,
+    limits: Limits,
+    /// What became of events, if any were asked about.
+    crowd: Option<Crowd>,
     facts: Facts,
     window: Option<Window>,
     from: Option<Calendar>,
+    /// The `Retry-After` of each answer, as the receiver gives it.
+    asked: Option<Millis>,
+}
+
+impl Inspected {
+    /// What the limits make of an attempt; `None` without limits, and where no event comes to it.
+    fn limited(&self, entry: &Entry) -> Option<Limited> {
+        self.crowd.as_ref().filter(|_| self.facts.with_limits)?.attempt(entry.attempt)
+    }
+
+    /// When an attempt is made, behind the limits if there are any; `None` if no event comes to it.
+    fn made(&self, entry: &Entry) -> Option<Spread> {
+        if self.facts.with_limits {
+            Some(self.limited(entry)?.made)
+        } else {
+            Some(entry.since_event)
+        }
+    }
+
+    /// The end of a range of times as people are told it: of what was drawn, the milliseconds mean
+    /// nothing.
+    fn shown(&self, ms: u64) -> u64 {
+        if self.facts.with_limits { ms / 1000 * 1000 } else { ms }
+    }
 }
 
 /// Prints a timeline, a comparison, or the list of presets.
@@ -117,7 +149,12 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
         match format {
             Format::Table => printed::list(output)?,
             Format::Json => output.json(&document::list())?,
-            _ => return Err(only_table_and_json("--list")),
+            _ => {
+                return Err(Failure::usage(
+                    "--list can be printed as a table or as JSON only",
+                    "give --format table or --format json",
+                ));
+            }
         }
         return Ok(Ending::AsItShould);
     }
@@ -125,11 +162,7 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
         let sources = args.compare.iter().map(|name| Source::named(name));
         let inspected =
             sources.map(|source| inspect(source?, &args)).collect::<Result<Vec<_>, _>>()?;
-        match format {
-            Format::Table => printed::comparison(&inspected, output)?,
-            Format::Json => output.json(&document::comparison(&inspected))?,
-            _ => return Err(only_table_and_json("--compare")),
-        }
+        print_comparison(&inspected, format, output)?;
         return Ok(Ending::AsItShould);
     }
     let source = match &args.policy {
@@ -143,33 +176,48 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
 
 fn print(inspected: &Inspected, format: Format, output: &mut Output) -> io::Result<()> {
     let paint = output.paint;
-    let picture = || picture::svg(&inspected.source.name, &inspected.timeline, inspected.window);
+    let picture = || picture::svg(inspected);
     match format {
         Format::Table => printed::timeline(inspected, output, paint),
         Format::Json => output.json(&document::timeline(inspected)),
-        Format::Csv => document::csv(inspected, output),
+        Format::Csv => csv::timeline(inspected, output),
         Format::Svg => output.write_all(picture().as_bytes()),
         Format::Html => {
             let mut text = Vec::new();
             printed::timeline(inspected, &mut text, Paint::OFF)?;
             let text = String::from_utf8_lossy(&text);
-            output.write_all(picture::html(&inspected.source.name, &picture(), &text).as_bytes())
+            let page = picture::html(&inspected.source.name, &picture(), "wide", &text);
+            output.write_all(page.as_bytes())
         }
     }
 }
 
-fn only_table_and_json(what: &str) -> Failure {
-    Failure::usage(
-        format!("{what} can be printed as a table or as JSON only"),
-        "give --format table or --format json",
-    )
+fn print_comparison(
+    inspected: &[Inspected],
+    format: Format,
+    output: &mut Output,
+) -> io::Result<()> {
+    let paint = output.paint;
+    match format {
+        Format::Table => compared::table(inspected, output, paint),
+        Format::Json => output.json(&document::comparison(inspected)),
+        Format::Csv => csv::comparison(inspected, output),
+        Format::Svg => output.write_all(compared::svg(inspected).as_bytes()),
+        Format::Html => {
+            let mut text = Vec::new();
+            compared::table(inspected, &mut text, Paint::OFF)?;
+            let text = String::from_utf8_lossy(&text);
+            let page = picture::html(compared::TITLE, &compared::svg(inspected), "narrow", &text);
+            output.write_all(page.as_bytes())
+        }
+    }
 }
 
 fn inspect(source: Source, args: &Args) -> Result<Inspected, Failure> {
-    let Args { from, outage, events, retry_after, breaker, rate, .. } = args;
+    let Args { from, outage, events, retry_after: asked, breaker, rate, .. } = args;
     // The policy bounds what a receiver may ask for, as the sender does.
     let most = source.policy.classification.retry_after_max;
-    let retry_after = retry_after.map(|asked| asked.min(most));
+    let retry_after = asked.map(|asked| asked.min(most));
     let timeline = Timeline::new(&source.policy, retry_after);
     let from = from.map(|from| calendar(from, &timeline)).transpose()?;
     let window = outage.as_deref().map(|text| window(text, from)).transpose()?;
@@ -179,8 +227,10 @@ fn inspect(source: Source, args: &Args) -> Result<Inspected, Failure> {
         bounded(events, &source)?;
     }
     let limits = Limits::new(&source, breaker.as_ref(), *rate, retry_after);
-    let facts = Facts::new(&source.policy, &timeline, events, &limits, window);
-    Ok(Inspected { source, timeline, facts, window, from })
+    let crowd = events.map(|events| Crowd::new(&source.policy, &timeline, events, limits.clone()));
+    let facts = Facts::new(&source, &timeline, crowd.as_ref(), window);
+    let asked = *asked;
+    Ok(Inspected { source, timeline, limits, crowd, facts, window, from, asked })
 }
 
 /// All attempts of all events are made one by one, which must come to an end.

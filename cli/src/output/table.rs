@@ -68,16 +68,53 @@ impl Table {
         self.row([name.to_owned(), what.into()]);
     }
 
-    /// Leaves out the column of this group and name, if the table is too wide with it.
-    pub(crate) fn drop_if_wide(&mut self, group: &str, name: &str) {
-        let at = self.columns.iter().position(|c| c.group == group && c.name == name);
-        if let Some(at) = at
-            && self.width() > WIDTH_MAX
-        {
-            self.columns.remove(at);
-            for row in &mut self.rows {
-                row.remove(at);
+    /// The table as it is, or where it is too wide in several that each begin with its first column:
+    /// nothing is left out. A group of columns stays together where it can.
+    pub(crate) fn folded(self) -> Vec<Self> {
+        let widths = self.widths();
+        let room = WIDTH_MAX.saturating_sub(widths[0]);
+        let wide = |at: &[usize]| at.iter().map(|at| GAP.len() + widths[*at]).sum::<usize>();
+        let mut folds: Vec<Vec<usize>> = vec![Vec::new()];
+        for group in self.groups_of_columns() {
+            let pieces = if wide(&group) <= room {
+                vec![group]
+            } else {
+                group.into_iter().map(|at| vec![at]).collect()
+            };
+            for piece in pieces {
+                let last = folds.len() - 1;
+                if !folds[last].is_empty() && wide(&folds[last]) + wide(&piece) > room {
+                    folds.push(piece);
+                } else {
+                    folds[last].extend(piece);
+                }
             }
+        }
+        folds.iter().map(|fold| self.with_columns(fold)).collect()
+    }
+
+    /// The places of all columns but the first, those of one group together.
+    fn groups_of_columns(&self) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for at in 1..self.columns.len() {
+            let group = self.columns[at].group;
+            match groups.last_mut() {
+                Some(last) if !group.is_empty() && self.columns[last[0]].group == group => {
+                    last.push(at);
+                }
+                _ => groups.push(vec![at]),
+            }
+        }
+        groups
+    }
+
+    /// Only the first of the columns, and these.
+    fn with_columns(&self, places: &[usize]) -> Self {
+        let places: Vec<_> = std::iter::once(0).chain(places.iter().copied()).collect();
+        let row = |row: &Vec<String>| places.iter().map(|at| row[*at].clone()).collect();
+        Self {
+            columns: places.iter().map(|at| self.columns[*at]).collect(),
+            rows: self.rows.iter().map(row).collect(),
         }
     }
 
@@ -170,11 +207,6 @@ impl Table {
         }
         widths
     }
-
-    fn width(&self) -> usize {
-        let widths = self.widths();
-        widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1)
-    }
 }
 
 fn write_lines(to: &mut impl Write, indent: usize, lines: &[String]) -> io::Result<()> {
@@ -237,12 +269,23 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_left_out_only_where_the_table_is_too_wide() {
-        let mut table = Table::new([Column::left("a"), Column::right("b"), Column::right("c")]);
-        table.row(["x".repeat(60), "y".repeat(30), "z".repeat(30)]);
-        table.drop_if_wide("", "b");
-        table.drop_if_wide("", "c");
-        assert_eq!(table.columns.len(), 2);
-        assert!(printed(&table).lines().all(|line| line.chars().count() <= WIDTH_MAX));
+    fn a_table_that_is_too_wide_is_folded_and_keeps_each_column() {
+        let group = |name| Column::right(name).within("group");
+        let columns = [Column::left("a"), Column::right("b"), group("c"), group("d")];
+        let table = |widths: [usize; 4]| {
+            let mut table = Table::new(columns);
+            table.row(widths.map(|width| "x".repeat(width)));
+            table.folded()
+        };
+        let names = |tables: Vec<Table>| -> Vec<String> {
+            let names = |table: Table| table.columns.iter().map(|column| column.name).collect();
+            tables.into_iter().map(names).collect()
+        };
+        assert_eq!(names(table([9, 9, 9, 9])), ["abcd"]);
+        assert_eq!(names(table([10, 80, 10, 10])), ["ab", "acd"], "a group stays together");
+        assert_eq!(names(table([10, 10, 60, 60])), ["abc", "ad"], "if there is room for it");
+        for folded in table([10, 80, 80, 10]) {
+            assert!(printed(&folded).lines().all(|line| line.chars().count() <= WIDTH_MAX));
+        }
     }
 }

@@ -99,6 +99,7 @@ fn the_timelines_in_the_page_are_those_that_are_printed() {
         "schedule --events 1000 --rate 10",
         "schedule --list",
         "schedule --compare standard-webhooks svix seed-2 --outage 0s..24h --events 1000",
+        "schedule svix --retry-after 1h",
         "schedule seed-1-python --outage 0s..1h --events 1000",
     ] {
         let printed = run(&arguments.split(' ').collect::<Vec<_>>()).stdout;

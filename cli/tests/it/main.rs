@@ -9,6 +9,7 @@ mod graph;
 mod program;
 mod readme;
 mod schedule;
+mod schedule_json;
 mod schedule_law;
 mod serve;
 mod sign;

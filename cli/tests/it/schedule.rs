@@ -251,6 +251,7 @@ fn many_events_meet_the_gate_of_their_own_policy_and_a_preset_has_none() {
     assert_eq!(events("")["requests_first_hour"], 25, "the default breaker");
     let given_up = events("[gate.breaker.disable]\nfailures_in_a_row = 21\n");
     assert_eq!((&given_up["requests"], &given_up["given_up_ms"]), (&21.into(), &60_000.into()));
+    assert_eq!(given_up["requests_first_hour"], 21);
     let preset = run(&["schedule", "--events=100", "--format=json"]);
     let preset: Value = serde_json::from_str(&preset.stdout).expect("it is JSON");
     assert_eq!(preset["events"]["requests"], 1000);
@@ -276,8 +277,187 @@ fn schedules_are_put_side_by_side() {
     let json = run(&[&["schedule", "--format=json", "--compare"][..], &names[..]].concat());
     let value: Value = serde_json::from_str(&json.stdout).expect("it is JSON");
     assert_eq!(value.as_array().map(Vec::len), Some(3));
-    let svg = run(&["schedule", "--format=svg", "--compare", "svix", "seed-2"]);
-    assert_eq!(svg.code, Some(2), "{svg}");
+}
+
+#[test]
+fn a_comparison_is_printed_in_each_format_and_with_dates() {
+    let compared = ["--compare", "standard-webhooks", "svix", "github"];
+    let arguments = |format| {
+        [&["schedule", FROM, "--outage=0s..24h", "--format", format][..], &compared[..]].concat()
+    };
+    for format in ["table", "csv", "svg", "html"] {
+        let ran = run(&arguments(format));
+        if format == "table" {
+            assert_narrow(&ran.stdout);
+        }
+        insta::assert_snapshot!(format!("compare_{format}"), ran);
+    }
+    let csv = run(&arguments("csv")).stdout;
+    let fields = |line: &str| line.split(',').count();
+    let counts: Vec<_> = csv.lines().map(|line| fields(line.split('"').next().unwrap())).collect();
+    // The last field is in quotes where it holds a comma.
+    assert_eq!(counts.len(), 4, "{csv}");
+    assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}: {csv}");
+    for format in ["svg", "html"] {
+        let text = run(&arguments(format)).stdout;
+        assert_well_formed(&text);
+        assert!(!text.contains("href") && !text.contains("src="), "{text}");
+    }
+}
+
+#[test]
+fn with_jitter_dates_and_an_outage_no_column_is_left_out() {
+    let ran = run(&["schedule", "svix", FROM, "--outage=0s..1h"]);
+    assert_narrow(&ran.stdout);
+    let heads: Vec<_> = ran.stdout.lines().filter(|line| line.starts_with("attempt ")).collect();
+    assert_eq!(heads.len(), 2, "{ran}");
+    let names: Vec<_> = heads.iter().flat_map(|head| head.split_whitespace()).collect();
+    let (waits, since) =
+        (["lowest", "mean", "p50", "p95", "highest"], ["lowest", "mean", "highest"]);
+    let times = ["outage", "attempt", "earliest", "mean", "latest"];
+    assert_eq!(names, [&["attempt"][..], &waits, &since, &times].concat(), "{ran}");
+    insta::assert_snapshot!("jitter_outage_from", ran);
+}
+
+#[test]
+fn a_retry_after_counts_for_as_much_as_the_sender_lets_it() {
+    let wait = |name: &str, asked: &str, attempt: usize| {
+        let ran = run(&["schedule", name, "--format=json", "--retry-after", asked]);
+        let value: Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+        let wait = &value["attempts"][attempt - 1]["wait"];
+        (wait["lowest_ms"].as_u64().unwrap(), wait["highest_ms"].as_u64().unwrap())
+    };
+    assert_eq!(wait("svix", "1h", 2), (8_000, 12_000), "twice the wait, and its jitter");
+    assert_eq!(wait("svix", "0s", 2), (4_000, 6_000));
+    assert_eq!(wait("svix", "90m", 5), (5_760_000, 8_640_000), "the wait is longer");
+    assert_eq!(wait("kit", "2d", 2), (86_400_000, 86_400_000), "a day at most");
+    assert_eq!(wait("seed-2", "1h", 2), (3_600_000, 3_600_000), "no such bound");
+    insta::assert_snapshot!("svix_retry_after", run(&["schedule", "svix", "--retry-after=1h"]));
+}
+
+#[test]
+fn the_bounds_of_a_policy_on_retry_after_hold_in_the_table_and_in_the_senders_own_machines() {
+    let text = "[retry_after]\nmin = \"10s\"\npercent_max = 150\n";
+    let arguments = ["schedule", "--policy=p.toml", "--retry-after=1s"];
+    let ran = with_policy("p.toml", text, &arguments);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "1s after each attempt; it counts as 10s; it counts for at most 150 % of the wait";
+    assert!(words.contains(told), "{ran}");
+    let driven = [&arguments[..], &["--rate=10", "--format=json"]].concat();
+    let json = with_policy("p.toml", text, &driven).stdout;
+    let value: Value = serde_json::from_str(&json).expect("it is JSON");
+    let second = &value["attempts"][1];
+    assert_eq!(second["wait"]["highest_ms"], 7_500, "one and a half times 5 s: {json}");
+    assert_eq!(second["with_limits"]["first_ms"], 7_500, "{json}");
+    let wrong = with_policy("p.toml", "[retry_after]\nmin = \"25h\"\n", &arguments);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert!(wrong.stderr.contains("line 2: `retry_after.min` is longer than"), "{wrong}");
+}
+
+#[test]
+fn the_facts_are_those_of_what_the_limits_let_through() {
+    let facts = |arguments: &[&str]| {
+        let ran = run(&[&["schedule", "--format=json"], arguments].concat());
+        serde_json::from_str::<Value>(&ran.stdout).expect("it is JSON")
+    };
+    let rated = facts(&["--events=1000", "--rate=10"]);
+    assert_eq!(rated["with_limits"], true);
+    assert_eq!(rated["last_attempt_since_event"]["lowest_ms"], 272_200_000);
+    assert_eq!(rated["last_attempt_since_event"]["highest_ms"], 272_299_000);
+    let plain = facts(&["--events=1000"]);
+    assert_eq!(plain["with_limits"], false);
+    assert_eq!(plain["last_attempt_since_event"]["highest_ms"], 272_105_000);
+    // One event, behind a breaker that opens at its first failure and pauses for ever longer.
+    let broken = facts(&["--breaker=1:1h:64h"]);
+    assert_eq!(broken["requests_first_hour"]["highest"], 1);
+    assert_eq!(broken["attempts"][1]["with_limits"]["first_ms"], 3_600_000);
+    let quiet = &broken["longest_quiet_after_recovery_ms"];
+    assert_eq!(quiet, 64 * 3_600_000, "{broken}");
+    assert_eq!(
+        broken["survived_outage"]["at_best_ms"],
+        broken["last_attempt_since_event"]["highest_ms"]
+    );
+}
+
+#[test]
+fn an_event_that_is_given_up_before_its_first_attempt_survives_nothing() {
+    let text = "[schedule.backoff]\nkind = \"list\"\nwaits = [\"10s\"]\n\
+                [gate.breaker.disable]\nfailures_in_a_row = 21\n";
+    let arguments = ["schedule", "--policy=p.toml", "--events=100", "--outage=0s..1h"];
+    let table = with_policy("p.toml", text, &arguments);
+    assert!(table.stdout.contains("attempts        0 to 1, 0.2 on average"), "{table}");
+    assert!(
+        table.stdout.contains("an outage of 0s for sure, 600ms in the mean, 1m at best"),
+        "{table}"
+    );
+    assert!(table.stdout.contains("\n      2   10s              10s    none"), "{table}");
+    let words = table.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("not survived: no attempt comes after it"), "{table}");
+}
+
+#[test]
+fn after_an_outage_the_breaker_closes_and_the_backlog_leaves_at_the_rate() {
+    let outage = |limits: &[&str]| {
+        let common = ["schedule", "--format=json", "--events=1000", "--outage=0s..24h"];
+        let ran = run(&[&common[..], limits].concat());
+        let value: Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+        value["outage"].clone()
+    };
+    // The hourly probe: 63 minutes of ever longer pauses, then one an hour.
+    let broken = outage(&["--breaker=20:1m:1h"]);
+    assert_eq!(broken["first_after"]["lowest_ms"], 86_400_000 + 3 * 60_000, "{broken}");
+    assert_eq!(broken["first_after"]["highest_ms"], 86_400_000 + 3 * 60_000, "all at once");
+    let both = outage(&["--breaker=20:1m:1h", "--rate=10"]);
+    let [first, last] = ["lowest_ms", "highest_ms"].map(|end| both["first_after"][end].as_u64());
+    assert_eq!(last.unwrap() - first.unwrap(), 99_000, "ten a second: {both}");
+    assert_eq!(both["survived_percent"], 100);
+}
+
+#[test]
+fn one_of_a_thing_is_told_in_the_singular() {
+    for arguments in [
+        &["schedule", "github", "--events=1"][..],
+        &["schedule", "github", "--events=1", "--outage=0s..1h", FROM],
+        &["schedule", "--events=1", "--rate=1"],
+        &["schedule", "--events=2", "--rate=1", "--breaker=1:1m"],
+        &["schedule", "--breaker=1:5h:64h"],
+        &["schedule", "seed-2", "--breaker=1:1m", "--retry-after=1m"],
+        &["schedule", "--compare", "github", "zoom", "--events=1", "--rate=1"],
+    ] {
+        let text = run(arguments).stdout;
+        let words: Vec<_> = text.split_whitespace().collect();
+        for pair in words.windows(2).filter(|pair| pair[0] == "1") {
+            let noun = pair[1].trim_end_matches([',', ';', '.', ':']);
+            let plural = ["events", "requests", "retries", "attempts", "failures"].contains(&noun);
+            assert!(!plural, "{arguments:?}: 1 {noun}: {text}");
+        }
+        assert!(!text.contains("1 event that fail ") && !text.contains("retrys"), "{text}");
+    }
+    insta::assert_snapshot!(
+        "one_event",
+        run(&["schedule", "github", "--events=1", "--outage=0s..1h"])
+    );
+    insta::assert_snapshot!("one_event_breaker", run(&["schedule", "seed-2", "--breaker=1:1m"]));
+}
+
+#[test]
+fn what_comes_after_the_last_attempt_is_told_for_each_sender() {
+    let told = |name: &str, what: Option<&str>| {
+        let table = run(&["schedule", name]).stdout;
+        let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
+        let fact = format!("if it fails {}", what.unwrap_or("nothing is published"));
+        assert!(words.contains(&fact), "{name}: {table}");
+        let json = run(&["schedule", name, "--format=json"]).stdout;
+        let value: Value = serde_json::from_str(&json).expect("it is JSON");
+        assert_eq!(value["afterwards"]["what"].as_str(), what, "{name}");
+        assert!(value["afterwards"].get("phase").is_none(), "{name} is not our own sender");
+    };
+    for preset in hookproof_core::preset::all() {
+        told(preset.name, preset.afterwards);
+    }
+    let ran = with_policy("p.json", "{}", &["schedule", "--policy=p.json", "--format=json"]);
+    let value: Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+    assert_eq!(value["afterwards"]["phase"], "dead");
 }
 
 #[test]

@@ -11,8 +11,14 @@ use crate::program::{Ran, run};
 const WIDTH_MAX: usize = 100;
 
 /// The snapshots of CSV and of drawings.
-const OTHER_FORMATS: [&str; 3] =
-    ["it__schedule__svix_csv", "it__schedule__svix_html", "it__schedule__svix_svg"];
+const OTHER_FORMATS: [&str; 6] = [
+    "it__schedule__compare_csv",
+    "it__schedule__compare_html",
+    "it__schedule__compare_svg",
+    "it__schedule__svix_csv",
+    "it__schedule__svix_html",
+    "it__schedule__svix_svg",
+];
 
 /// Every command of which there are snapshots, by the module that takes them.
 const MODULES: [&str; 6] = ["address", "breaker", "classify", "demo", "schedule", "sign"];

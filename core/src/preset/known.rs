@@ -1,8 +1,20 @@
 //! The schedules of others, as they publish them.
 
 use super::{Certainty, Preset};
+use crate::retry_after::RetryAfterRule;
 use crate::schedule::{Backoff, Jitter, Schedule};
 use crate::time::Millis;
+
+/// No bounds are published: whatever wait a receiver asks for is a floor.
+const UNBOUNDED: RetryAfterRule =
+    RetryAfterRule { min: Millis::ZERO, percent_max: None, jitters: false };
+/// Svix clamps it to the schedule's wait and twice that, and draws the jitter around the result
+/// (`server/svix-server/src/worker.rs`).
+const ONE_TO_TWO_WAITS: RetryAfterRule =
+    RetryAfterRule { min: Millis::ZERO, percent_max: Some(200), jitters: true };
+/// Kit: 1 s to 24 h; the upper bound is that of every policy.
+const AT_LEAST_A_SECOND: RetryAfterRule =
+    RetryAfterRule { min: Millis::from_secs(1), percent_max: None, jitters: false };
 
 /// The senders whose schedules are known, or known in part.
 pub(super) fn senders() -> Vec<Preset> {
@@ -11,8 +23,13 @@ pub(super) fn senders() -> Vec<Preset> {
             name: "svix",
             source: "Svix: documentation of retries, and the server's configuration and code",
             certainty: Certainty::Documented,
-            note: "a Retry-After is clamped to one to two times the wait",
+            note: "a Retry-After counts for one to two times the wait, before the jitter",
             schedule: spread(list("5s 5m 30m 2h 5h 10h 10h"), Jitter::Proportional { percent: 20 }),
+            retry_after: ONE_TO_TWO_WAITS,
+            afterwards: Some(
+                "the message counts as failed, and its sender gets message.attempt.exhausted; an \
+                 endpoint that has failed for 5 days is disabled",
+            ),
         },
         Preset {
             name: "convoy-default",
@@ -20,6 +37,11 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "",
             schedule: linear(Millis::from_secs(100), 10),
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "the delivery counts as failed; its endpoint is disabled where the project says \
+                 so",
+            ),
         },
         Preset {
             name: "convoy-exponential",
@@ -30,6 +52,11 @@ pub(super) fn senders() -> Vec<Preset> {
                 exponential(Millis::from_secs(100), 2, Millis::from_secs(7200), 10),
                 Jitter::Additive { most: Millis::from_secs(5) },
             ),
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "the delivery counts as failed; its endpoint is disabled where the project says \
+                 so",
+            ),
         },
         Preset {
             name: "outpost",
@@ -37,6 +64,11 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "",
             schedule: exponential(Millis::from_secs(30), 2, Millis::from_secs(15_360), 11),
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "an alert; after so many failures in a row as are set, a destination can be \
+                 disabled",
+            ),
         },
         Preset {
             name: "stripe",
@@ -44,6 +76,11 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Unknown,
             note: "intervals are not published; a doubling from 1m that ends within three days",
             schedule: exponential(Millis::from_minutes(1), 2, Millis::from_hours(72), 13),
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "the event counts as failed; it can be sent again by hand for 15 days from its \
+                 creation, with the CLI for 30",
+            ),
         },
         Preset {
             name: "github",
@@ -51,6 +88,11 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "an attempt may take 10s",
             schedule: list(""),
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "the delivery counts as failed; it can be sent again by hand or through the API \
+                 for 3 days",
+            ),
         },
         Preset {
             name: "shopify",
@@ -58,6 +100,11 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Unknown,
             note: "intervals are not published; a doubling that fits. An attempt may take 5s",
             schedule: exponential(Millis::from_secs(56), 2, Millis::from_hours(2), 9),
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "a subscription made through the Admin API is removed after 8 failures in a row; \
+                 a mail warns of it",
+            ),
         },
         Preset {
             name: "slack-events",
@@ -65,6 +112,11 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Secondary,
             note: "an attempt may take 3s",
             schedule: list("0s 1m 5m"),
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "nothing is published about the event; subscriptions can be disabled where fewer \
+                 than 5 % of the deliveries of the past 60 minutes got a 200",
+            ),
         },
         Preset {
             name: "square",
@@ -72,6 +124,8 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "",
             schedule: list_then("1m 2m 4m 8m 16m 32m", "1h", 70),
+            retry_after: UNBOUNDED,
+            afterwards: Some("the notification is discarded and not sent again"),
         },
         Preset {
             name: "adyen",
@@ -79,6 +133,8 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "",
             schedule: list_then("9s 18s 27s 2m 5m 10m 15m 30m 1h 2h 4h 8h", "8h", 87),
+            retry_after: UNBOUNDED,
+            afterwards: None,
         },
         Preset {
             name: "paddle",
@@ -86,6 +142,10 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Unknown,
             note: "intervals are not published; even ones that fit. An attempt may take 5s",
             schedule: linear(Millis::from_minutes(72), 61),
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "the notification counts as failed; it can be replayed through the API",
+            ),
         },
         Preset {
             name: "mailgun",
@@ -93,6 +153,8 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "a 406 stops the retries",
             schedule: list("5m 10m 15m 1h 2h 4h"),
+            retry_after: UNBOUNDED,
+            afterwards: None,
         },
         Preset {
             name: "zoom",
@@ -100,13 +162,19 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "an attempt may take 3s",
             schedule: list("5m 20m 1h"),
+            retry_after: UNBOUNDED,
+            afterwards: Some("nothing more is sent about this event"),
         },
         Preset {
             name: "razorpay",
             source: "Razorpay: documentation, exponential over 24 hours, then disabled",
             certainty: Certainty::Unknown,
-            note: "intervals are not published; a doubling that fits. Afterwards the endpoint is disabled",
+            note: "intervals are not published; a doubling that fits",
             schedule: exponential(Millis::from_secs(84), 2, Millis::from_hours(24), 11),
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "the endpoint is disabled and its owner told by mail; it must be enabled by hand",
+            ),
         },
         Preset {
             name: "kit",
@@ -114,6 +182,8 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "a 410 stops the retries; a Retry-After counts from 1s to 24h",
             schedule: list("30s 2m 15m 1h 4h 12h 24h"),
+            retry_after: AT_LEAST_A_SECOND,
+            afterwards: Some("the delivery counts as failed for good"),
         },
         Preset {
             name: "wix",
@@ -121,6 +191,8 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "",
             schedule: list("1m 10m 1h 2h 2h 2h 4h 4h 4h 8h 8h 12h"),
+            retry_after: UNBOUNDED,
+            afterwards: None,
         },
         Preset {
             name: "circle-cpn",
@@ -128,13 +200,17 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "",
             schedule: list("1s 10s 30s 1m 15m 1h 3h 5h 6h 10h 11h"),
+            retry_after: UNBOUNDED,
+            afterwards: None,
         },
         Preset {
             name: "brevo",
             source: "Brevo: documentation",
             certainty: Certainty::Documented,
-            note: "a 4xx or 5xx stops the retries",
+            note: "a 4xx or 5xx stops the retries, except 429",
             schedule: list("10m 1h 2h 8h"),
+            retry_after: UNBOUNDED,
+            afterwards: None,
         },
         Preset {
             name: "strike",
@@ -142,6 +218,8 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "410 and 501 opt out",
             schedule: exponential(Millis::from_secs(3), 3, Millis::from_secs(531_441), 13),
+            retry_after: UNBOUNDED,
+            afterwards: Some("the events of the account can be fetched through the API"),
         },
         Preset {
             name: "nmi",
@@ -149,6 +227,8 @@ pub(super) fn senders() -> Vec<Preset> {
             certainty: Certainty::Documented,
             note: "",
             schedule: list("15s 1m 1m 1m 5m 15m 30m 1h 1h 1h 1h 1h 1h 1h 1h 1h 1h 12h 12h 24h"),
+            retry_after: UNBOUNDED,
+            afterwards: Some("the notification is not delivered"),
         },
     ]
 }
@@ -168,6 +248,10 @@ pub(super) fn first_seed_document() -> Vec<Preset> {
                     Jitter::Full,
                 )
             },
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "the delivery counts as failed, and the owner of the subscription is told",
+            ),
         },
         Preset {
             name: "seed-1-php",
@@ -181,6 +265,10 @@ pub(super) fn first_seed_document() -> Vec<Preset> {
                     Jitter::Proportional { percent: 50 },
                 )
             },
+            retry_after: UNBOUNDED,
+            afterwards: Some(
+                "the delivery counts as failed, and the owner of the subscription is told",
+            ),
         },
     ]
 }

@@ -9,6 +9,7 @@ use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::life::Life;
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::policy::Policy;
+use hookproof_core::retry_after::RetryAfterRule;
 use hookproof_core::schedule::{ATTEMPTS_MAX, Backoff, Jitter, Schedule};
 use hookproof_core::time::{Millis, Timestamp};
 use proptest::prelude::*;
@@ -238,6 +239,7 @@ pub(crate) fn policy_with(schedule: BoxedStrategy<Schedule>) -> BoxedStrategy<Po
             schedule,
             life: Life::default(),
             retry_after_spread: lease_margin,
+            retry_after: RetryAfterRule::default(),
             classification,
             connect_timeout: one.min(other),
             total_timeout: one.max(other),

@@ -1,6 +1,7 @@
 //! What the presets are, in the figures that their sources give.
 
 use hookproof_core::preset::{self, Certainty, Preset};
+use hookproof_core::retry_after::RetryAfterRule;
 use hookproof_core::schedule::{Bounds, Jitter, Schedule};
 use hookproof_core::time::Millis;
 
@@ -63,14 +64,13 @@ fn each_preset_names_its_source_and_says_so_if_its_waits_are_a_guess() {
 #[test]
 fn what_a_schedule_alone_does_not_say_stands_in_the_note() {
     for (name, said) in [
-        ("svix", "a Retry-After is clamped to one to two times the wait"),
+        ("svix", "a Retry-After counts for one to two times the wait"),
         ("github", "10s"),
         ("shopify", "5s"),
         ("slack-events", "3s"),
         ("paddle", "5s"),
         ("mailgun", "a 406 stops"),
         ("zoom", "3s"),
-        ("razorpay", "Afterwards the endpoint is disabled"),
         ("kit", "a 410 stops the retries; a Retry-After counts from 1s to 24h"),
         ("brevo", "a 4xx or 5xx stops"),
         ("strike", "410 and 501 opt out"),
@@ -128,4 +128,53 @@ fn convoy_adds_at_most_five_seconds() {
     let schedule = find("convoy-exponential").schedule;
     assert_eq!(schedule.bounds(1), Some(Bounds { lowest: secs(100), highest: secs(105) }));
     assert_eq!(schedule.bounds(9), Some(Bounds { lowest: secs(7200), highest: secs(7205) }));
+}
+
+#[test]
+fn each_sender_bounds_a_retry_after_as_its_source_tells() {
+    let wait = |name: &str, attempt, asked| {
+        let draw = find(name).policy().draw(attempt, None, Some(asked)).expect("a retry");
+        let Bounds { lowest, highest } = draw.bounds();
+        (lowest, highest)
+    };
+    // Svix: one to two times the wait, and then the jitter of a fifth.
+    assert_eq!(wait("svix", 1, Millis::ZERO), (secs(4), secs(6)));
+    assert_eq!(wait("svix", 1, secs(8)), (ms(6400), ms(9600)));
+    assert_eq!(wait("svix", 1, Millis::MAX), (secs(8), secs(12)));
+    assert_eq!(wait("svix", 2, secs(8)), (secs(240), secs(360)));
+    // Kit: 1 s to 24 h, the upper bound being that of every policy.
+    let kit = find("kit").policy();
+    assert_eq!(kit.retry_after.min, secs(1));
+    assert_eq!(kit.classification.retry_after_max, Millis::from_hours(24));
+    for Preset { name, retry_after, .. } in preset::all() {
+        let is_bounded = retry_after != RetryAfterRule::default();
+        assert_eq!(is_bounded, ["svix", "kit"].contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn the_policy_of_each_preset_can_be_used() {
+    for preset in preset::all() {
+        assert_eq!(preset.policy().validate(), Ok(()), "{}", preset.name);
+    }
+}
+
+#[test]
+fn what_comes_after_the_last_attempt_is_told_for_each_sender_that_publishes_it() {
+    let silent = ["adyen", "mailgun", "wix", "circle-cpn", "brevo"];
+    for Preset { name, afterwards, .. } in preset::all() {
+        assert_eq!(afterwards.is_none(), silent.contains(&name), "{name}");
+    }
+    for (name, said) in [
+        ("svix", "failed for 5 days is disabled"),
+        ("stripe", "by hand for 15 days"),
+        ("github", "for 3 days"),
+        ("shopify", "after 8 failures in a row"),
+        ("square", "discarded"),
+        ("razorpay", "the endpoint is disabled"),
+        ("strike", "fetched through the API"),
+    ] {
+        let afterwards = find(name).afterwards.expect(name);
+        assert!(afterwards.contains(said), "{name}: {afterwards}");
+    }
 }

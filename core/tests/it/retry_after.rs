@@ -1,10 +1,12 @@
 //! `Retry-After` as a number of seconds and as a date.
 
-use hookproof_core::retry_after::{parse, parse_delay_seconds};
+use hookproof_core::policy::Policy;
+use hookproof_core::retry_after::{RetryAfterRule, parse, parse_delay_seconds};
+use hookproof_core::schedule::{Backoff, Jitter, Schedule};
 use hookproof_core::time::{Millis, Timestamp};
 use proptest::prelude::*;
 
-use crate::given::{laws, secs};
+use crate::given::{entropy, laws, millis, policy, secs};
 
 fn check(value: &[u8], expected: Option<Millis>) {
     assert_eq!(parse_delay_seconds(value), expected, "{:?}", String::from_utf8_lossy(value));
@@ -205,5 +207,58 @@ proptest! {
         let text = httpdate::fmt_http_date(date);
         let read = hookproof_core::http_date::parse(text.as_bytes(), Timestamp::from_secs(0));
         prop_assert_eq!(read, Some(Timestamp::from_secs(secs_since)));
+    }
+}
+
+#[test]
+fn what_counts_of_a_retry_after_is_bounded_by_the_rule() {
+    let check = |rule: RetryAfterRule, asked, wait, counted| {
+        assert_eq!(rule.counted(asked, wait), counted, "{rule:?}: {asked} over {wait}");
+    };
+    let plain = RetryAfterRule::default();
+    check(plain, secs(7), secs(5), secs(7));
+    check(plain, Millis::MAX, secs(5), Millis::MAX);
+    let at_least = RetryAfterRule { min: secs(1), ..plain };
+    check(at_least, Millis::ZERO, secs(5), secs(1));
+    let at_most = |percent| RetryAfterRule { percent_max: Some(percent), ..plain };
+    check(at_most(200), secs(9), secs(5), secs(9));
+    check(at_most(200), secs(11), secs(5), secs(10));
+    check(at_most(u32::MAX), Millis::MAX, Millis::MAX, Millis::MAX);
+    check(at_most(0), secs(9), secs(5), Millis::ZERO);
+}
+
+#[test]
+fn a_rule_that_contradicts_the_policy_is_refused_with_its_field() {
+    let check = |policy: Policy, field: &str| {
+        let error = policy.validate().expect_err(field);
+        assert_eq!(error.field(), field, "{error}");
+    };
+    let with = |retry_after| Policy { retry_after, ..Policy::default() };
+    let min = Millis::from_hours(25);
+    check(with(RetryAfterRule { min, ..RetryAfterRule::default() }), "retry_after.min");
+    let jitters = with(RetryAfterRule { jitters: true, ..RetryAfterRule::default() });
+    check(Policy { retry_after_spread: secs(1), ..jitters.clone() }, "retry_after.jitters");
+    let backoff = Backoff::Exponential { base: secs(1), factor: 2, cap: secs(60), attempts_max: 5 };
+    let schedule = Schedule::new(backoff, Jitter::Decorrelated);
+    check(Policy { schedule, ..jitters }, "retry_after.jitters");
+}
+
+proptest! {
+    #![proptest_config(laws())]
+
+    #[test]
+    fn no_rule_brings_a_wait_forward_or_beyond_its_bounds(
+        policy in policy(), attempt in 1..20_u32, asked in millis(), min in millis(),
+        percent_max in proptest::option::of(any::<u32>()), entropy in entropy(),
+    ) {
+        let retry_after = RetryAfterRule { min, percent_max, jitters: false };
+        let policy = Policy { retry_after, ..policy };
+        let wait = |asked| policy.draw(attempt, None, asked).map(|draw| draw.at(entropy));
+        if let (Some(plain), Some(later)) = (wait(None), wait(Some(asked))) {
+            let whole = policy.schedule.wait_before_jitter(attempt).expect("there is a retry");
+            let counted = retry_after.counted(asked, whole);
+            prop_assert!(later >= plain.max(counted));
+            prop_assert!(later <= plain.max(counted.plus(policy.retry_after_spread)));
+        }
     }
 }

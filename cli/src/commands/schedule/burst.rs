@@ -35,28 +35,37 @@ pub(super) struct Burst {
     /// When the breaker's rule gave the endpoint up: nothing is sent there from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) given_up_ms: Option<u64>,
+    /// The longest time between a request and the next, to whichever event it belongs.
+    pub(super) quiet_ms_max: u64,
     /// Whether there was anything that could hold an attempt back.
     pub(super) limited: bool,
-    /// When the attempts of each number were made, if there was.
+    /// When the attempts of each event were made, if there was.
     #[serde(skip)]
-    pub(super) attempts: Vec<Limited>,
+    pub(super) made: Vec<Vec<u64>>,
 }
 
-/// The attempts of one number, over all events.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct Limited {
-    /// How many events came to this attempt.
-    pub(super) events: u64,
-    pub(super) first_ms: u64,
-    pub(super) mean_ms: u64,
-    pub(super) last_ms: u64,
-    #[serde(skip)]
-    sum_ms: u128,
+/// Which events, and until when their receiver is down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Run {
+    pub(super) events: u32,
+    /// Where their draws begin: other lives draw other waits.
+    pub(super) first_life: u64,
+    /// From when on the receiver takes what it gets.
+    pub(super) recovery_ms: Option<u64>,
+}
+
+#[cfg(test)]
+impl Run {
+    /// So many events, whose receiver stays down.
+    pub(super) fn of(events: u32) -> Self {
+        Self { events, first_life: 0, recovery_ms: None }
+    }
 }
 
 /// The endpoint, its gate, and what is on its way there.
 struct World<'a> {
     policy: &'a Policy,
+    run: Run,
     outcome: Outcome,
     judgement: Judgement,
     gate: Gate,
@@ -94,8 +103,9 @@ impl Second {
 }
 
 impl Burst {
-    /// Lives through all attempts of `events` events. Their policy has the gate of `limits`.
-    pub(super) fn new(policy: &Policy, events: u32, limits: &Limits) -> Self {
+    /// Lives through all attempts of a run. Its policy has the gate of `limits`.
+    pub(super) fn new(policy: &Policy, run: Run, limits: &Limits) -> Self {
+        let events = run.events;
         let policy = Policy { gate: limits.gate.clone(), ..policy.clone() };
         // A plain failure, or the one that a receiver asks with to be left alone.
         let status = if limits.retry_after.is_some() { 503 } else { 500 };
@@ -104,6 +114,7 @@ impl Burst {
         let mut world = World {
             judgement: policy.classification.judge(&outcome),
             policy: &policy,
+            run,
             outcome,
             gate: Gate::default(),
             now: EVENT,
@@ -118,8 +129,9 @@ impl Burst {
                 last_attempt_ms: 0,
                 held_ms_max: 0,
                 given_up_ms: None,
+                quiet_ms_max: 0,
                 limited: limits.limit(),
-                attempts: Vec::new(),
+                made: vec![Vec::new(); events as usize],
             },
         };
         while world.go_on().is_some() {}
@@ -145,24 +157,32 @@ impl World<'_> {
         let step = self.handle(at, Input::Admitted { held }, 0).ok()?;
         self.deliveries[at] = step.onto(&self.deliveries[at]).ok()?.delivery;
         if let Phase::InFlight { attempt, .. } = self.deliveries[at].phase {
-            self.count(attempt, self.now.since(due));
+            self.count(at, attempt, self.now.since(due));
             self.attempt(at, attempt)?;
         }
         Some(())
     }
 
-    /// Makes an attempt, which fails at once; `None` if the endpoint is given up over it.
+    /// Makes an attempt, which ends at once; `None` if the endpoint is given up over it.
     fn attempt(&mut self, at: usize, attempt: u32) -> Option<()> {
         let rule = &self.policy.gate;
         let Admission::Go(permit) = self.gate.admit(rule, self.now, self.policy.lease()) else {
             return None;
         };
-        if let Some(throttle) = self.judgement.throttle {
+        let is_down = self.run.recovery_ms.is_none_or(|ms| self.now.since(EVENT).get() < ms);
+        let (outcome, judgement) = if is_down {
+            (self.outcome, self.judgement)
+        } else {
+            let taken = Outcome::Answered { status: 200, retry_after: None };
+            (taken, self.policy.classification.judge(&taken))
+        };
+        if let Some(throttle) = judgement.throttle {
             self.gate.throttle(rule, self.now, throttle);
         }
-        let transition = self.gate.record(rule, self.now, permit, self.judgement.signal);
-        let finished = Input::Finished { attempt, outcome: self.outcome };
-        let step = self.handle(at, finished, entropy(at as u64, attempt)).ok()?;
+        let transition = self.gate.record(rule, self.now, permit, judgement.signal);
+        let finished = Input::Finished { attempt, outcome };
+        let life = self.run.first_life.wrapping_add(at as u64);
+        let step = self.handle(at, finished, entropy(life, attempt)).ok()?;
         self.deliveries[at] = step.onto(&self.deliveries[at]).ok()?.delivery;
         if let Phase::Scheduled { due, .. } = self.deliveries[at].phase {
             self.due.push(Reverse((due, at)));
@@ -180,31 +200,21 @@ impl World<'_> {
     }
 
     /// Takes down an attempt that begins now and was held back for so long.
-    fn count(&mut self, attempt: u32, held: Millis) {
+    fn count(&mut self, at: usize, attempt: u32, held: Millis) {
         let burst = &mut self.burst;
         let now_ms = self.now.since(EVENT).get();
         burst.requests += 1;
         burst.requests_first_hour += u64::from(now_ms < HOUR.get());
+        burst.quiet_ms_max = burst.quiet_ms_max.max(now_ms - burst.last_attempt_ms);
         burst.last_attempt_ms = now_ms;
         burst.held_ms_max = burst.held_ms_max.max(held.get());
         if attempt > 1 {
             let retries = self.second.add(now_ms);
             burst.retries_per_second_max = burst.retries_per_second_max.max(retries);
         }
-        if !burst.limited {
-            return;
+        if burst.limited {
+            burst.made[at].push(now_ms);
         }
-        let first = || Limited { events: 0, first_ms: now_ms, mean_ms: 0, last_ms: 0, sum_ms: 0 };
-        let at = attempt as usize - 1;
-        if at == burst.attempts.len() {
-            burst.attempts.push(first());
-        }
-        // Attempt numbers are begun in order: none is reached before the one below it.
-        let Some(of) = burst.attempts.get_mut(at) else { return };
-        of.events += 1;
-        of.last_ms = now_ms;
-        of.sum_ms += u128::from(now_ms);
-        of.mean_ms = u64::try_from(of.sum_ms / u128::from(of.events)).unwrap_or(u64::MAX);
     }
 }
 
@@ -229,7 +239,7 @@ mod tests {
     }
 
     fn standard(events: u32, gate: GateRule) -> Burst {
-        Burst::new(&Policy::default(), events, &limits(gate))
+        Burst::new(&Policy::default(), Run::of(events), &limits(gate))
     }
 
     fn rated(attempts: u32) -> GateRule {
@@ -249,14 +259,14 @@ mod tests {
         assert_eq!((burst.requests, burst.requests_first_hour), (10_000, 4_000));
         assert_eq!(burst.retries_per_second_max, 1_000);
         assert_eq!((burst.last_attempt_ms, burst.held_ms_max), (272_105_000, 0));
-        assert!(!burst.limited && burst.attempts.is_empty());
+        assert!(!burst.limited && burst.made.iter().all(Vec::is_empty));
     }
 
     #[test]
     fn jitter_spreads_them() {
         let schedule = preset::full_jitter_hour().schedule;
         let policy = Policy { schedule, ..Policy::default() };
-        let burst = Burst::new(&policy, 1_000, &limits(open()));
+        let burst = Burst::new(&policy, Run::of(1_000), &limits(open()));
         assert!((500..800).contains(&burst.retries_per_second_max), "{burst:?}");
     }
 
@@ -265,11 +275,10 @@ mod tests {
         let burst = standard(1_000, rated(10));
         assert_eq!(burst.retries_per_second_max, 10, "{burst:?}");
         assert_eq!(burst.requests, 10_000);
-        let first = burst.attempts[0];
         // Ten at once and then ten a second: the last ten begin after 99 of them.
-        assert_eq!((first.events, first.first_ms, first.last_ms), (1_000, 0, 99_000));
-        assert_eq!(first.mean_ms, 49_500);
-        assert_eq!(burst.attempts[9].last_ms, burst.last_attempt_ms);
+        let firsts = burst.made.iter().map(|made| made[0]);
+        assert_eq!((firsts.clone().min(), firsts.max()), (Some(0), Some(99_000)));
+        assert_eq!(burst.made.iter().map(|made| made[9]).max(), Some(burst.last_attempt_ms));
         assert!(burst.last_attempt_ms > 272_105_000 && burst.held_ms_max >= 90_000, "{burst:?}");
     }
 
@@ -290,7 +299,7 @@ mod tests {
         };
         let schedule = Schedule::new(backoff, Jitter::Full);
         let policy = Policy { schedule, ..Policy::default() };
-        let burst = Burst::new(&policy, 2, &limits(rated(3)));
+        let burst = Burst::new(&policy, Run::of(2), &limits(rated(3)));
         assert!((2..=200).contains(&burst.requests), "{burst:?}");
     }
 
@@ -303,7 +312,8 @@ mod tests {
         // Probes 1, 3, 7, 15 and 31 minutes after.
         assert_eq!(burst.requests_first_hour, 20 + 5);
         // Whoever was due first goes first.
-        assert_eq!(burst.attempts[0].events, 1_000);
+        assert!(burst.made.iter().all(|made| !made.is_empty()));
+        assert_eq!(burst.quiet_ms_max, 3_600_000, "the longest pause");
     }
 
     #[test]
@@ -312,7 +322,7 @@ mod tests {
         let mut policy =
             Policy { schedule: Schedule::new(backoff, Jitter::None), ..Policy::default() };
         let requests = |policy: &Policy| {
-            let burst = Burst::new(policy, 100, &limits(breaking("20:10m")));
+            let burst = Burst::new(policy, Run::of(100), &limits(breaking("20:10m")));
             (burst.requests, burst.last_attempt_ms)
         };
         let ages = |while_held| Life { age_max: Some(Millis::from_minutes(30)), while_held };
@@ -321,6 +331,15 @@ mod tests {
         assert_eq!(requests(&policy), (23, 30 * 60_000));
         policy.life = ages(WhileHeld::Stops);
         assert_eq!(requests(&policy).0, 400);
+    }
+
+    #[test]
+    fn a_receiver_that_recovers_closes_the_breaker_and_gets_the_rest_by_schedule() {
+        let run = Run { recovery_ms: Some(600_000), ..Run::of(1_000) };
+        let burst = Burst::new(&Policy::default(), run, &limits(breaking("20:1m")));
+        // 20 failures and 9 probes; the tenth probe, at 10 minutes, is taken.
+        assert_eq!(burst.requests, 29 + 1_000);
+        assert!(burst.made.iter().all(|made| made.last() == Some(&600_000)));
     }
 
     #[test]
@@ -337,9 +356,9 @@ mod tests {
         let gate = GateRule { throttle_max: Millis::from_minutes(5), ..open() };
         let limits = |gate| Limits { gate, retry_after: Some(Millis::from_minutes(2)) };
         let policy = Policy::default();
-        let minding = Burst::new(&policy, 100, &limits(gate));
-        assert_eq!(minding.attempts[0].last_ms, 99 * 120_000, "one at a time");
-        let other = Burst::new(&policy, 100, &limits(open()));
+        let minding = Burst::new(&policy, Run::of(100), &limits(gate));
+        assert_eq!(minding.made[99][0], 99 * 120_000, "one at a time");
+        let other = Burst::new(&policy, Run::of(100), &limits(open()));
         assert_eq!((other.limited, other.retries_per_second_max), (false, 100));
     }
 }

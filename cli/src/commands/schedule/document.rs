@@ -1,13 +1,12 @@
 //! The timeline for programs: spans in whole milliseconds, times as RFC 3339.
 
-use std::io::{self, Write};
-
-use hookproof_core::policy::Policy;
 use hookproof_core::preset::{self, Preset};
+use hookproof_core::retry_after::RetryAfterRule;
 use hookproof_core::schedule::Jitter;
+use jiff::Timestamp as Calendar;
 use serde::Serialize;
 
-use super::burst::Limited;
+use super::crowd::Limited;
 use super::facts::{Facts, Within};
 use super::timeline::{Entry, Spread, Timeline};
 use super::{Inspected, time_text};
@@ -21,8 +20,13 @@ pub(super) struct Document<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     note: &'static str,
     jitter: Jitter,
+    /// How much of a `Retry-After` counts, where that is bounded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<RetryAfterRule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<String>,
     attempts: Vec<Attempt>,
     #[serde(flatten)]
     facts: &'a Facts,
@@ -34,11 +38,20 @@ struct Attempt {
     entry: Entry,
     /// What the limits make of it, if there are any and an event comes to it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    with_limits: Option<Limited>,
+    with_limits: Option<Behind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     within_outage: Option<Within>,
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<At>,
+}
+
+/// What limits make of the attempts of one number.
+#[derive(Serialize)]
+struct Behind {
+    events: u64,
+    first_ms: u64,
+    mean_ms: u64,
+    last_ms: u64,
 }
 
 #[derive(Serialize)]
@@ -49,19 +62,15 @@ struct At {
 }
 
 pub(super) fn timeline(inspected: &Inspected) -> Document<'_> {
-    let Inspected { source, timeline, facts, window, from } = inspected;
-    let at = |spread: Spread| {
-        from.map(|start| At {
-            earliest: time_text(start, spread.lowest_ms),
-            mean: time_text(start, spread.mean_ms),
-            latest: time_text(start, spread.highest_ms),
-        })
-    };
-    let attempt = |entry: &Entry| Attempt {
-        entry: *entry,
-        with_limits: limited(inspected, entry),
-        within_outage: window.map(|window| window.holds(entry)),
-        at: at(entry.since_event),
+    let Inspected { source, timeline, facts, window, from, .. } = inspected;
+    let attempt = |entry: &Entry| {
+        let made = inspected.made(entry);
+        Attempt {
+            entry: *entry,
+            with_limits: inspected.limited(entry).map(behind),
+            within_outage: window.and_then(|window| Some(window.holds(made?))),
+            at: from.and_then(|start| Some(at(start, made?))),
+        }
     };
     Document {
         schedule: &source.name,
@@ -69,66 +78,26 @@ pub(super) fn timeline(inspected: &Inspected) -> Document<'_> {
         certainty: source.certainty.map(|certainty| certainty.as_str()),
         note: source.note,
         jitter: source.policy.schedule.jitter,
+        retry_after: bounds(source.policy.retry_after),
         from: from.map(|start| start.to_string()),
+        limits: facts.with_limits.then(|| inspected.limits.to_string()),
         attempts: timeline.entries.iter().map(attempt).collect(),
         facts,
     }
 }
 
-fn limited(inspected: &Inspected, entry: &Entry) -> Option<Limited> {
-    let burst = inspected.facts.events.as_ref().filter(|burst| burst.limited)?;
-    burst.attempts.get(entry.attempt as usize - 1).copied()
+fn at(start: Calendar, Spread { lowest_ms, mean_ms, highest_ms, .. }: Spread) -> At {
+    let [earliest, mean, latest] = [lowest_ms, mean_ms, highest_ms].map(|ms| time_text(start, ms));
+    At { earliest, mean, latest }
 }
 
-/// One line an attempt, with a head; no field needs quotes.
-pub(super) fn csv(inspected: &Inspected, to: &mut impl Write) -> io::Result<()> {
-    let names = ["lowest_ms", "mean_ms", "p50_ms", "p95_ms", "highest_ms"];
-    let mut head = vec!["attempt".to_owned()];
-    for group in ["wait", "since_event"] {
-        head.extend(names.map(|name| format!("{group}_{name}")));
-    }
-    let has_limits = inspected.facts.events.as_ref().is_some_and(|burst| burst.limited);
-    if has_limits {
-        let names = ["events", "first_ms", "mean_ms", "last_ms"];
-        head.extend(names.map(|name| format!("with_limits_{name}")));
-    }
-    if inspected.window.is_some() {
-        head.push("within_outage".to_owned());
-    }
-    if inspected.from.is_some() {
-        head.extend(["at_earliest", "at_mean", "at_latest"].map(str::to_owned));
-    }
-    writeln!(to, "{}", head.join(","))?;
-    for entry in &inspected.timeline.entries {
-        let mut line = vec![entry.attempt.to_string()];
-        for Spread { lowest_ms, mean_ms, p50_ms, p95_ms, highest_ms } in
-            [entry.wait, entry.since_event]
-        {
-            line.extend([lowest_ms, mean_ms, p50_ms, p95_ms, highest_ms].map(|ms| ms.to_string()));
-        }
-        if has_limits {
-            line.extend(match limited(inspected, entry) {
-                Some(Limited { events, first_ms, mean_ms, last_ms, .. }) => {
-                    [events, first_ms, mean_ms, last_ms].map(|n| n.to_string())
-                }
-                None => ["0", "", "", ""].map(str::to_owned),
-            });
-        }
-        if let Some(window) = inspected.window {
-            let within = match window.holds(entry) {
-                Within::Yes => "yes",
-                Within::Maybe => "maybe",
-                Within::No => "no",
-            };
-            line.push(within.to_owned());
-        }
-        if let Some(start) = inspected.from {
-            let Spread { lowest_ms, mean_ms, highest_ms, .. } = entry.since_event;
-            line.extend([lowest_ms, mean_ms, highest_ms].map(|ms| time_text(start, ms)));
-        }
-        writeln!(to, "{}", line.join(","))?;
-    }
-    Ok(())
+fn bounds(rule: RetryAfterRule) -> Option<RetryAfterRule> {
+    (rule != RetryAfterRule::default()).then_some(rule)
+}
+
+fn behind(Limited { events, made }: Limited) -> Behind {
+    let Spread { lowest_ms, mean_ms, highest_ms, .. } = made;
+    Behind { events, first_ms: lowest_ms, mean_ms, last_ms: highest_ms }
 }
 
 /// One of the policies that are compared.
@@ -137,17 +106,20 @@ pub(super) struct Compared<'a> {
     schedule: &'a str,
     source: &'a str,
     certainty: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_attempt_at: Option<At>,
     #[serde(flatten)]
     facts: &'a Facts,
 }
 
 pub(super) fn comparison(inspected: &[Inspected]) -> Vec<Compared<'_>> {
     let compared = |inspected| {
-        let Inspected { source, facts, .. }: &Inspected = inspected;
+        let Inspected { source, facts, from, .. }: &Inspected = inspected;
         Compared {
             schedule: &source.name,
             source: &source.source,
             certainty: source.certainty.map(|certainty| certainty.as_str()),
+            last_attempt_at: from.map(|start| at(start, facts.last_attempt_since_event)),
             facts,
         }
     };
@@ -164,12 +136,15 @@ pub(super) struct Listed {
     pub(super) note: &'static str,
     pub(super) attempts: usize,
     pub(super) last_attempt_since_event: Spread,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) retry_after: Option<RetryAfterRule>,
+    pub(super) afterwards: Option<&'static str>,
 }
 
 impl Listed {
-    fn new(preset: Preset) -> Self {
-        let Preset { name, source, certainty, note, schedule } = preset;
-        let timeline = Timeline::new(&Policy { schedule, ..Policy::default() }, None);
+    fn new(preset: &Preset) -> Self {
+        let timeline = Timeline::new(&preset.policy(), None);
+        let Preset { name, source, certainty, note, retry_after, afterwards, .. } = *preset;
         Self {
             schedule: name,
             source,
@@ -177,10 +152,12 @@ impl Listed {
             note,
             attempts: timeline.entries.len(),
             last_attempt_since_event: timeline.last,
+            retry_after: bounds(retry_after),
+            afterwards,
         }
     }
 }
 
 pub(super) fn list() -> Vec<Listed> {
-    preset::all().into_iter().map(Listed::new).collect()
+    preset::all().iter().map(Listed::new).collect()
 }

@@ -5,12 +5,16 @@ use hookproof_core::time::Millis;
 use serde::Serialize;
 
 use super::burst::Burst;
-use super::limits::Limits;
-use super::timeline::{Count, Entry, Spread, Timeline};
+use super::crowd::Crowd;
+use super::lives::{Lives, spread};
+use super::source::{Afterwards, Source};
+use super::timeline::{Count, HOUR_MS, Spread, Timeline};
 
 /// The facts that matter about a policy.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(super) struct Facts {
+    /// Whether all but the waits are told of what limits let through.
+    pub(super) with_limits: bool,
     /// How many attempts a delivery gets.
     pub(super) attempts_made: Count,
     pub(super) last_attempt_since_event: Spread,
@@ -18,7 +22,12 @@ pub(super) struct Facts {
     pub(super) requests_first_hour: Count,
     /// The longest outage from the event on after which there is still an attempt.
     pub(super) survived_outage: Survived,
-    pub(super) longest_wait_after_recovery_ms: u64,
+    /// How long it can be from a recovery until the next attempt of a delivery is due; `None` where
+    /// there is no attempt but the first.
+    pub(super) longest_wait_after_recovery_ms: Option<u64>,
+    /// How long it can be from a recovery until the next request to the endpoint, behind limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) longest_quiet_after_recovery_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) events: Option<Burst>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,14 +40,6 @@ pub(super) struct Survived {
     pub(super) for_sure_ms: u64,
     pub(super) mean_ms: u64,
     pub(super) at_best_ms: u64,
-}
-
-/// What becomes of a delivery whose last attempt fails.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct Afterwards {
-    phase: &'static str,
-    kept_for_replay: bool,
-    owner_told: bool,
 }
 
 /// An outage from one time after the event to another.
@@ -76,8 +77,9 @@ pub(super) enum Within {
 }
 
 impl Window {
-    pub(super) fn holds(self, entry: &Entry) -> Within {
-        let Spread { lowest_ms, highest_ms, .. } = entry.since_event;
+    /// Whether an attempt falls into it that is made at this time.
+    pub(super) fn holds(self, made: Spread) -> Within {
+        let Spread { lowest_ms, highest_ms, .. } = made;
         if lowest_ms >= self.start_ms && highest_ms < self.end_ms {
             Within::Yes
         } else if highest_ms < self.start_ms || lowest_ms >= self.end_ms {
@@ -89,62 +91,85 @@ impl Window {
 }
 
 impl Facts {
-    /// The facts of a policy, and of `events` that fail at once, if any are asked about.
+    /// The facts of a policy and its timeline, and of what its limits make of that.
     pub(super) fn new(
-        policy: &Policy,
+        source: &Source,
         timeline: &Timeline,
-        events: Option<u32>,
-        limits: &Limits,
+        crowd: Option<&Crowd>,
         outage: Option<Window>,
     ) -> Self {
-        let last = timeline.last;
+        let policy = &source.policy;
+        let limited = crowd.filter(|crowd| crowd.burst.limited);
+        let (attempts_made, last, requests_first_hour) = match limited {
+            Some(Crowd { lives, .. }) => {
+                let last = spread(&lives.lasts(u64::MAX)).unwrap_or_default();
+                (lives.count(|_| true), last, lives.count(|at| at < HOUR_MS))
+            }
+            None => (timeline.attempts, timeline.last, timeline.first_hour),
+        };
+        let survived = limited.map_or(last, |crowd| crowd.survived());
+        let outage = outage.map(|window| match limited {
+            Some(crowd) => Outage::behind_limits(crowd, policy, window),
+            None => Outage::new(policy, timeline, window),
+        });
         Self {
-            attempts_made: timeline.attempts,
+            with_limits: limited.is_some(),
+            attempts_made,
             last_attempt_since_event: last,
-            requests_first_hour: timeline.first_hour,
+            requests_first_hour,
             survived_outage: Survived {
-                for_sure_ms: last.lowest_ms,
-                mean_ms: last.mean_ms,
-                at_best_ms: last.highest_ms,
+                for_sure_ms: survived.lowest_ms,
+                mean_ms: survived.mean_ms,
+                at_best_ms: survived.highest_ms,
             },
             longest_wait_after_recovery_ms: timeline.longest_wait_ms(),
-            events: events.map(|events| Burst::new(policy, events, limits)),
-            outage: outage.map(|window| Outage::new(policy, timeline, window)),
-            afterwards: Afterwards { phase: "dead", kept_for_replay: true, owner_told: true },
+            longest_quiet_after_recovery_ms: limited.map(|crowd| crowd.quiet_ms_max),
+            events: crowd.map(|crowd| crowd.burst.clone()),
+            outage,
+            afterwards: source.afterwards,
         }
     }
 }
 
 impl Outage {
+    /// How one delivery gets through it that nothing but its schedule holds back.
     fn new(policy: &Policy, timeline: &Timeline, window: Window) -> Self {
         let age_max = policy.life.age_max.map_or(u64::MAX, Millis::get);
         let Window { start_ms, end_ms } = window;
         let count = |counted: &dyn Fn(Within) -> bool| {
-            timeline.entries.iter().filter(|entry| counted(window.holds(entry))).count() as u64
+            let made = timeline.entries.iter().map(|entry| window.holds(entry.since_event));
+            made.filter(|within| counted(*within)).count() as u64
         };
-        let lives = &timeline.lives;
-        let firsts = lives.firsts_from(end_ms, age_max);
-        let sum: u128 = firsts.iter().map(|at| u128::from(*at)).sum();
-        let first_after = (!firsts.is_empty()).then(|| Spread {
-            lowest_ms: firsts[0],
-            mean_ms: u64::try_from(sum / firsts.len() as u128).unwrap_or(u64::MAX),
-            p50_ms: super::lives::percentile(&firsts, 50),
-            p95_ms: super::lives::percentile(&firsts, 95),
-            highest_ms: firsts[firsts.len() - 1],
-        });
+        let within = |at| at <= age_max && (start_ms..end_ms).contains(&at);
         Self {
-            start_ms,
-            end_ms,
             attempts_within: Count {
                 lowest: count(&|within| within == Within::Yes),
-                mean_thousandths: lives
-                    .mean_thousandths(|at| at <= age_max && (start_ms..end_ms).contains(&at)),
                 highest: count(&|within| within != Within::No),
+                ..timeline.lives.count(within)
             },
             survived_for_sure: timeline.last.lowest_ms >= end_ms,
             survived_at_best: timeline.last.highest_ms >= end_ms,
+            ..Self::of_lives(&timeline.lives, age_max, window)
+        }
+    }
+
+    /// How the deliveries get through it that stand before the same gate, whose breaker closes and
+    /// whose backlog leaves once the receiver is back.
+    fn behind_limits(crowd: &Crowd, policy: &Policy, window: Window) -> Self {
+        Self::of_lives(&crowd.until(policy, window.end_ms), u64::MAX, window)
+    }
+
+    fn of_lives(lives: &Lives, age_max: u64, window: Window) -> Self {
+        let Window { start_ms, end_ms } = window;
+        let firsts = lives.firsts_from(end_ms, age_max);
+        Self {
+            start_ms,
+            end_ms,
+            attempts_within: lives.count(|at| at <= age_max && (start_ms..end_ms).contains(&at)),
+            survived_for_sure: firsts.len() == lives.len(),
+            survived_at_best: !firsts.is_empty(),
             survived_percent: (firsts.len() * 100 / lives.len().max(1)) as u64,
-            first_after,
+            first_after: spread(&firsts),
         }
     }
 }

@@ -1,10 +1,13 @@
 //! What stands between the events and their endpoint: the sender's own gate, as a policy or the
 //! command line sets it.
 
+use std::fmt;
+
 use hookproof_core::gate::{BreakerRule, GateRule, RateRule};
 use hookproof_core::time::Millis;
 
 use super::source::Source;
+use crate::output::number::Counted;
 
 /// What limits the attempts of all events together.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +43,46 @@ impl Limits {
     }
 }
 
+impl fmt::Display for Limits {
+    /// What holds attempts back, in words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GateRule { breaker, rate, throttle_max, .. } = &self.gate;
+        let mut all = Vec::new();
+        if let Some(rule) = breaker {
+            all.push(breaker_text(rule));
+        }
+        if let Some(RateRule { attempts, per, .. }) = rate {
+            let requests = Counted(u64::from(*attempts), "request");
+            all.push(format!("at most {requests} within {per}"));
+        }
+        if let Some(asked) = self.retry_after.filter(|_| *throttle_max > Millis::ZERO) {
+            let hold = asked.min(*throttle_max);
+            all.push(format!("a Retry-After leaves the endpoint alone for {hold}"));
+        }
+        f.write_str(&all.join("; "))
+    }
+}
+
+fn breaker_text(rule: &BreakerRule) -> String {
+    let BreakerRule { failures_in_a_row, pause, pause_factor, pause_max, disable, .. } = rule;
+    let in_a_row = |count: u32| format!("{} in a row", Counted(u64::from(count), "failure"));
+    let mut text = match failures_in_a_row {
+        0 => format!("the breaker pauses for {pause}"),
+        1 => format!("each failure pauses for {pause}"),
+        count => format!("{} pause for {pause}", in_a_row(*count)),
+    };
+    if *pause_factor > 1 && pause < pause_max {
+        text.push_str(&format!(", then up to {pause_max}"));
+    }
+    match disable.as_ref().map(|rule| rule.failures_in_a_row) {
+        None => {}
+        Some(0) => text.push_str("; after a time of nothing but failures it is given up"),
+        Some(1) => text.push_str("; after a failure it is given up"),
+        Some(count) => text.push_str(&format!("; after {} it is given up", in_a_row(count))),
+    }
+    text
+}
+
 /// A gate that holds nothing back.
 pub(super) fn open() -> GateRule {
     GateRule {
@@ -71,6 +114,24 @@ pub(super) fn breaker(text: &str) -> Result<BreakerRule, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_holds_attempts_back_is_told_in_words() {
+        let told = |text, rate: Option<u32>, retry_after| {
+            let rate =
+                rate.map(|attempts| RateRule { attempts, per: Millis::from_secs(1), burst: 0 });
+            let throttle_max = Millis::from_minutes(2);
+            let gate = GateRule { breaker: breaker(text).ok(), rate, throttle_max, ..open() };
+            Limits { gate, retry_after }.to_string()
+        };
+        let hour = Some(Millis::from_hours(1));
+        assert_eq!(told("1:1m", None, None), "each failure pauses for 1m");
+        assert_eq!(
+            told("20:1m:1h", Some(1), None),
+            "20 failures in a row pause for 1m, then up to 1h; at most 1 request within 1s"
+        );
+        assert_eq!(told("", None, hour), "a Retry-After leaves the endpoint alone for 2m");
+    }
 
     #[test]
     fn a_breaker_is_read_from_two_or_three_parts() {

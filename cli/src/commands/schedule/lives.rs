@@ -4,6 +4,8 @@
 use hookproof_core::policy::Policy;
 use hookproof_core::time::Millis;
 
+use super::timeline::{Count, Spread};
+
 /// How many lives are drawn where anything is left to chance: 1 % of them are 41.
 pub(super) const LIVES: u64 = 4_096;
 
@@ -37,6 +39,12 @@ impl Lives {
         let count = if is_sure { 1 } else { LIVES };
         let life = Life { previous: None, attempts_ms: vec![0] };
         Self { lives: (0..count).map(|_| life.clone()).collect() }
+    }
+
+    /// Deliveries whose attempts were made at these times after their event, earliest first.
+    pub(super) fn of(attempts: Vec<Vec<u64>>) -> Self {
+        let life = |attempts_ms| Life { previous: None, attempts_ms };
+        Self { lives: attempts.into_iter().map(life).collect() }
     }
 
     /// Makes the attempt after attempt number `attempt` of every life.
@@ -97,12 +105,38 @@ impl Lives {
         self.lives.len()
     }
 
-    /// How many attempts of a life `counts` takes, on average.
-    pub(super) fn mean_thousandths(&self, counts: impl Fn(u64) -> bool) -> u64 {
-        let all = self.lives.iter().flat_map(|life| &life.attempts_ms);
-        let count = all.filter(|at| counts(**at)).count() as u64;
-        count * 1000 / (self.lives.len() as u64).max(1)
+    /// How many attempts of a life `counts` takes: fewest, on average, most.
+    pub(super) fn count(&self, counts: impl Fn(u64) -> bool) -> Count {
+        let count = |life: &Life| life.attempts_ms.iter().filter(|at| counts(**at)).count() as u64;
+        let each: Vec<_> = self.lives.iter().map(count).collect();
+        Count {
+            lowest: each.iter().min().copied().unwrap_or(0),
+            mean_thousandths: each.iter().sum::<u64>() * 1000 / (each.len() as u64).max(1),
+            highest: each.iter().max().copied().unwrap_or(0),
+        }
     }
+
+    /// When the lives made the attempt of this number, earliest first; fewer of them may come to it.
+    pub(super) fn nths(&self, attempt: u32) -> Vec<u64> {
+        let at = attempt as usize - 1;
+        let nths = self.lives.iter().filter_map(|life| life.attempts_ms.get(at).copied());
+        let mut nths: Vec<_> = nths.collect();
+        nths.sort_unstable();
+        nths
+    }
+}
+
+/// What the values are, sorted from the lowest up; `None` if there is none.
+pub(super) fn spread(sorted: &[u64]) -> Option<Spread> {
+    let (lowest_ms, highest_ms) = (*sorted.first()?, *sorted.last()?);
+    let sum: u128 = sorted.iter().map(|value| u128::from(*value)).sum();
+    Some(Spread {
+        lowest_ms,
+        mean_ms: u64::try_from(sum / sorted.len() as u128).unwrap_or(u64::MAX),
+        p50_ms: percentile(sorted, 50),
+        p95_ms: percentile(sorted, 95),
+        highest_ms,
+    })
 }
 
 /// The value that so many of a hundred do not exceed.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::facts::{Window, Within};
-use super::timeline::Timeline;
-use super::{about, span_text};
+use super::timeline::Spread;
+use super::{Inspected, about, span_text};
 
 const WIDTH: u64 = 960;
 const LEFT: u64 = 60;
@@ -14,7 +14,8 @@ const ROW: u64 = 18;
 /// More rows than this no eye tells apart: the picture shows evenly chosen ones.
 const ROWS_MAX: usize = 60;
 
-const MARKS: [(u64, &str); 10] = [
+/// Where the axis has a line.
+pub(super) const MARKS: [(u64, &str); 10] = [
     (1_000, "1s"),
     (10_000, "10s"),
     (60_000, "1m"),
@@ -28,7 +29,7 @@ const MARKS: [(u64, &str); 10] = [
 ];
 
 /// The colours at night; by day, and where no style is read, those of the elements themselves.
-const DARK: &str = "@media (prefers-color-scheme: dark) {
+pub(super) const DARK: &str = "@media (prefers-color-scheme: dark) {
 .paper { fill: #16181d; } .ink { fill: #e8e8e8; } .soft { fill: #a8adb5; }
 .mark { stroke: #3a3f47; } .outage { fill: #4a2326; }
 line.no { stroke: #6aa9f0; } line.maybe { stroke: #e3a04f; } line.yes { stroke: #ff8a80; }
@@ -37,7 +38,8 @@ circle.no { fill: #6aa9f0; } circle.maybe { fill: #e3a04f; } circle.yes { fill: 
 ";
 
 /// The timeline as an SVG document; time runs from left to right on a logarithmic scale.
-pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> String {
+pub(super) fn svg(inspected: &Inspected) -> String {
+    let Inspected { source, timeline, facts, window: outage, .. } = inspected;
     let step = timeline.entries.len().div_ceil(ROWS_MAX).max(1);
     let last = timeline.entries.len() - 1;
     let rows: Vec<_> = timeline
@@ -45,16 +47,15 @@ pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> S
         .iter()
         .enumerate()
         .filter(|(at, _)| at % step == 0 || *at == last)
-        .map(|(_, entry)| entry)
+        .map(|(_, entry)| (entry.attempt, inspected.made(entry)))
         .collect();
-    let longest = timeline.entries.last().map_or(0, |entry| entry.since_event.highest_ms);
-    let longest = longest.max(outage.map_or(0, |outage| outage.end_ms)).max(1_000);
+    let longest = longest(inspected);
     let x = |ms: u64| LEFT as f64 + (RIGHT - LEFT) as f64 * scale(ms) / scale(longest);
     let bottom = TOP + ROW * rows.len() as u64;
     let height = bottom + 40;
-    let title = escaped(title);
+    let title = escaped(&source.name);
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+        "<svg class=\"picture\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
          width=\"{WIDTH}\" height=\"{height}\" role=\"img\" font-family=\"sans-serif\" \
          font-size=\"12\">\n<title>{title}</title>\n<style>\n{DARK}</style>\n\
          <rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
@@ -65,7 +66,7 @@ pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> S
         svg.push_str(&text);
         svg.push('\n');
     };
-    if let Some(Window { start_ms, end_ms }) = outage {
+    if let Some(Window { start_ms, end_ms }) = *outage {
         let (from, to) = (x(start_ms), x(end_ms));
         line(format!(
             "<rect class=\"outage\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{}\" fill=\"#fbdada\"/>",
@@ -85,40 +86,30 @@ pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> S
             TOP - 8
         ));
     }
-    for (y, entry) in (TOP..).step_by(18).zip(rows) {
-        let spread = entry.since_event;
-        let (from, to) = (x(spread.lowest_ms), x(spread.highest_ms));
-        let (class, colour) = match outage.map(|outage| outage.holds(entry)) {
-            Some(Within::Yes) => ("yes", "#b42318"),
-            Some(Within::Maybe) => ("maybe", "#b25e09"),
-            Some(Within::No) | None => ("no", "#1f5fa8"),
-        };
+    for (y, (attempt, made)) in (TOP..).step_by(18).zip(rows) {
         let (middle, y_text) = (y + ROW / 2, y + 13);
         line(format!(
-            "<text class=\"ink\" x=\"{}\" y=\"{y_text}\" text-anchor=\"end\" fill=\"#111111\">{}</text>",
+            "<text class=\"ink\" x=\"{}\" y=\"{y_text}\" text-anchor=\"end\" fill=\"#111111\">{attempt}</text>",
             LEFT - 10,
-            entry.attempt
         ));
+        let Some(spread) = made else { continue };
+        let (from, to) = (x(spread.lowest_ms), x(spread.highest_ms));
+        let (class, colour) = class(spread, *outage);
         line(format!(
             "<line class=\"{class}\" x1=\"{from:.1}\" y1=\"{middle}\" x2=\"{to:.1}\" y2=\"{middle}\" \
              stroke=\"{colour}\" stroke-width=\"6\" stroke-opacity=\"0.35\"/>"
         ));
-        let what = format!(
-            "attempt {}: {} to {} after the event, {} on average",
-            entry.attempt,
-            span_text(spread.lowest_ms),
-            span_text(spread.highest_ms),
-            about(spread.mean_ms)
-        );
         line(format!(
             "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{middle}\" r=\"4\" \
-             fill=\"{colour}\"><title>{what}</title></circle>",
-            x(spread.mean_ms)
+             fill=\"{colour}\"><title>{}</title></circle>",
+            x(spread.mean_ms),
+            told(attempt, spread)
         ));
     }
+    let bar = if facts.with_limits { "first to last event" } else { "lowest to highest" };
     line(format!(
         "<text class=\"soft\" x=\"{LEFT}\" y=\"{}\" fill=\"#555555\">time since the event (logarithmic); dot: mean, \
-         bar: lowest to highest{}</text>",
+         bar: {bar}{}</text>",
         bottom + 24,
         if outage.is_some() { "; shaded: the outage; red: within it, orange: perhaps" } else { "" }
     ));
@@ -126,8 +117,39 @@ pub(super) fn svg(title: &str, timeline: &Timeline, outage: Option<Window>) -> S
     svg
 }
 
-/// A page with the picture and the printed text.
-pub(super) fn html(title: &str, picture: &str, text: &str) -> String {
+/// The last time that a picture of this policy must have room for.
+pub(super) fn longest(inspected: &Inspected) -> u64 {
+    let made = inspected.timeline.entries.iter().filter_map(|entry| inspected.made(entry));
+    let last = made.map(|made| made.highest_ms).max().unwrap_or(0);
+    last.max(inspected.window.map_or(0, |outage| outage.end_ms)).max(1_000)
+}
+
+/// How an attempt is drawn that is made at this time: the class of its style, and its colour by day.
+pub(super) fn class(made: Spread, outage: Option<Window>) -> (&'static str, &'static str) {
+    match outage.map(|outage| outage.holds(made)) {
+        Some(Within::Yes) => ("yes", "#b42318"),
+        Some(Within::Maybe) => ("maybe", "#b25e09"),
+        Some(Within::No) | None => ("no", "#1f5fa8"),
+    }
+}
+
+/// An attempt in words.
+pub(super) fn told(attempt: u32, made: Spread) -> String {
+    let Spread { lowest_ms, mean_ms, highest_ms, .. } = made;
+    if lowest_ms == highest_ms {
+        return format!("attempt {attempt}: {} after the event", span_text(highest_ms));
+    }
+    format!(
+        "attempt {attempt}: {} to {} after the event, {} on average",
+        span_text(lowest_ms),
+        span_text(highest_ms),
+        about(mean_ms)
+    )
+}
+
+/// A page with a picture that needs a `wide` screen or is content with a `narrow` one, and the
+/// printed text.
+pub(super) fn html(title: &str, picture: &str, class: &str, text: &str) -> String {
     let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n");
     let _ = write!(
         page,
@@ -137,10 +159,11 @@ pub(super) fn html(title: &str, picture: &str, text: &str) -> String {
          body {{ margin: 0 auto; padding: 1rem; max-width: 60rem; font-family: sans-serif; }}\n\
          h1 {{ font-size: 1.5rem; overflow-wrap: anywhere; }}\n\
          @media (prefers-color-scheme: dark) {{ body {{ background: #16181d; color: #e8e8e8; }} }}\n\
-         div {{ overflow-x: auto; }}\n\
-         svg {{ display: block; width: 100%; min-width: 40rem; height: auto; }}\n\
+         div {{ overflow-x: auto; }}\n.picture {{ display: block; }}\n\
+         .narrow .picture {{ margin-top: -2rem; }}\n\
+         .wide .picture {{ width: 100%; min-width: 40rem; height: auto; }}\n\
          .title {{ display: none; }}\npre {{ overflow-x: auto; font-size: 0.85rem; }}\n\
-         </style>\n</head>\n<body>\n<h1>{title}</h1>\n<div>\n{picture}</div>\n\
+         </style>\n</head>\n<body>\n<h1>{title}</h1>\n<div class=\"{class}\">\n{picture}</div>\n\
          <pre>{text}</pre>\n</body>\n</html>\n",
         title = escaped(title),
         text = escaped(text),
@@ -149,10 +172,11 @@ pub(super) fn html(title: &str, picture: &str, text: &str) -> String {
 }
 
 /// Where a time stands: a logarithm that begins at zero, so that `at once` has a place, too.
-fn scale(ms: u64) -> f64 {
+pub(super) fn scale(ms: u64) -> f64 {
     (ms as f64 / 500.0).ln_1p()
 }
 
-fn escaped(text: &str) -> String {
+/// As it stands in markup.
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use hookproof_core::policy::Policy;
 use hookproof_core::preset::{self, Certainty};
+use serde::Serialize;
 
 use crate::config;
 use crate::failure::Failure;
@@ -20,7 +21,38 @@ pub(super) struct Source {
     pub(super) certainty: Option<Certainty>,
     pub(super) note: &'static str,
     pub(super) policy: Policy,
+    pub(super) afterwards: Afterwards,
 }
+
+/// What becomes of a delivery whose last attempt fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(super) struct Afterwards {
+    /// In words; `None` where a sender publishes nothing.
+    what: Option<&'static str>,
+    /// How our own sender has it.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    own: Option<Own>,
+}
+
+impl Afterwards {
+    /// In words, in any case.
+    pub(super) fn text(&self) -> &'static str {
+        self.what.unwrap_or("nothing is published")
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+struct Own {
+    phase: &'static str,
+    kept_for_replay: bool,
+    owner_told: bool,
+}
+
+/// What our own sender does.
+const OWN: Afterwards = Afterwards {
+    what: Some("the delivery is dead: kept for replay, and its owner is told"),
+    own: Some(Own { phase: "dead", kept_for_replay: true, owner_told: true }),
+};
 
 impl Source {
     /// The preset of this name.
@@ -31,7 +63,8 @@ impl Source {
             source: preset.source.to_owned(),
             certainty: Some(preset.certainty),
             note: preset.note,
-            policy: Policy { schedule: preset.schedule, ..Policy::default() },
+            policy: preset.policy(),
+            afterwards: Afterwards { what: preset.afterwards, own: None },
         })
     }
 
@@ -51,6 +84,7 @@ impl Source {
             certainty: None,
             note: "",
             policy,
+            afterwards: OWN,
         })
     }
 

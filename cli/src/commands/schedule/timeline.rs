@@ -6,7 +6,7 @@ use hookproof_core::schedule::Jitter;
 use hookproof_core::time::Millis;
 use serde::Serialize;
 
-use super::lives::{Lives, percentile};
+use super::lives::{Lives, spread};
 
 /// The attempts of a policy whose receiver never takes the event; at least one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ pub(super) struct Spread {
 impl Spread {
     /// What is not left to chance.
     #[cfg(test)]
-    pub(super) fn exactly(ms: u64) -> Self {
+    pub(super) const fn exactly(ms: u64) -> Self {
         Self { lowest_ms: ms, mean_ms: ms, p50_ms: ms, p95_ms: ms, highest_ms: ms }
     }
 }
@@ -62,7 +62,7 @@ pub(super) struct Count {
 
 const FIRST: Entry = Entry { attempt: 1, wait: NONE, since_event: NONE };
 const NONE: Spread = Spread { lowest_ms: 0, mean_ms: 0, p50_ms: 0, p95_ms: 0, highest_ms: 0 };
-const HOUR_MS: u64 = 3_600_000;
+pub(super) const HOUR_MS: u64 = 3_600_000;
 
 impl Timeline {
     /// The timeline under a policy, whose receiver asks for `retry_after` each time.
@@ -113,10 +113,11 @@ impl Timeline {
         let hour = age_max.min(HOUR_MS - 1);
         let first_hour = count(
             entries.iter().take_while(|entry| made(entry, hour)).count(),
-            lives.mean_thousandths(|at| at <= hour),
+            lives.count(|at| at <= hour).mean_thousandths,
             entries.iter().take_while(|entry| entry.since_event.lowest_ms <= hour).count(),
         );
-        let attempts = count(sure, lives.mean_thousandths(|at| at <= age_max), entries.len());
+        let mean_thousandths = lives.count(|at| at <= age_max).mean_thousandths;
+        let attempts = count(sure, mean_thousandths, entries.len());
         let last = last(&entries, &lives, age_max);
         Self { entries, last, attempts, first_hour, lives }
     }
@@ -127,8 +128,8 @@ impl Timeline {
     }
 
     /// The longest time between the end of an outage and the next attempt, if there is one.
-    pub(super) fn longest_wait_ms(&self) -> u64 {
-        self.entries.iter().map(|entry| entry.wait.highest_ms).max().unwrap_or(0)
+    pub(super) fn longest_wait_ms(&self) -> Option<u64> {
+        self.entries.iter().skip(1).map(|entry| entry.wait.highest_ms).max()
     }
 }
 
@@ -146,21 +147,19 @@ fn last(entries: &[Entry], lives: &Lives, age_max: u64) -> Spread {
         (next.since_event.highest_ms > age_max && earliest <= at.highest_ms.min(age_max))
             .then_some(earliest)
     });
-    let lasts = lives.lasts(age_max);
-    let sum: u128 = lasts.iter().map(|at| u128::from(*at)).sum();
+    // Each life has its first attempt.
+    let drawn = spread(&lives.lasts(age_max)).unwrap_or(NONE);
     Spread {
         lowest_ms: cut
             .chain((end.lowest_ms <= age_max).then_some(end.lowest_ms))
             .min()
             .unwrap_or(0),
-        mean_ms: u64::try_from(sum / (lasts.len() as u128).max(1)).unwrap_or(u64::MAX),
-        p50_ms: percentile(&lasts, 50),
-        p95_ms: percentile(&lasts, 95),
         highest_ms: entries
             .iter()
             .take_while(|entry| entry.since_event.lowest_ms <= age_max)
             .last()
             .map_or(0, |entry| entry.since_event.highest_ms.min(age_max)),
+        ..drawn
     }
 }
 
