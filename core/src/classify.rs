@@ -141,12 +141,12 @@ pub static AGREEMENT: [Line; 12] = [
     },
     Line {
         when: "other 400-499",
-        then: "final and told to the owner (client_error = \"final\")",
+        then: "final and told to the owner (client_error final)",
         source: "project default",
     },
     Line {
         when: "other 400-499",
-        then: "a failure; retried, not before Retry-After (client_error = \"retry\")",
+        then: "retried, not before Retry-After (client_error retry)",
         source: "Standard Webhooks 1.0.0",
     },
     Line {
@@ -171,7 +171,7 @@ pub static AGREEMENT: [Line; 12] = [
     },
     Line {
         when: "unknown",
-        then: "the sender's process ended; retried under the same event id",
+        then: "its process ended; retried under the same event id",
         source: "project default",
     },
     Line {

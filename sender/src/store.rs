@@ -220,7 +220,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         gate: Option<StoredGate>,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Stores an event together with a delivery for every endpoint that wants it.
+    /// Stores an event together with a delivery for every endpoint that wants it. If it cannot be read
+    /// what an endpoint wants, it is disabled, with an error in the log, and its delivery waits.
     fn publish(
         &self,
         publication: Publication,

@@ -15,7 +15,8 @@ const OTHER_FORMATS: [&str; 3] =
     ["it__schedule__svix_csv", "it__schedule__svix_html", "it__schedule__svix_svg"];
 
 /// Every command of which there are snapshots, by the module that takes them.
-const MODULES: [&str; 6] = ["address", "breaker", "classify", "demo", "schedule", "sign"];
+const MODULES: [&str; 9] =
+    ["address", "breaker", "classify", "demo", "schedule", "serve", "sign", "sim", "zoo"];
 
 /// The lines of this text that are too wide and could break.
 pub(crate) fn wide_lines(text: &str) -> Vec<&str> {

@@ -126,7 +126,7 @@ fn case_23_24_25_27_29_30_31_the_agreement_decides_by_these_lines() {
 #[test]
 fn the_line_that_decides_about_a_4xx_names_the_setting_that_decided() {
     for (preset, setting) in
-        [("seed", "client_error = \"final\""), ("standard-webhooks", "client_error = \"retry\"")]
+        [("seed", "client_error final"), ("standard-webhooks", "client_error retry")]
     {
         let agreement = Classification::preset(preset).expect("it is known");
         let DecidedBy::Agreement(line) = agreement.judge(&answered(404)).by else {
