@@ -111,7 +111,7 @@ fn the_timelines_in_the_page_are_those_that_are_printed() {
 fn the_judgements_in_the_page_are_those_that_are_printed() {
     for arguments in [
         "address 8.8.8.8 2002:a9fe:a9fe:: localhost.",
-        "address https://bücher.example/in https://xn--bcher-kva.example/in",
+        "address https://bücher.com/in https://xn--bcher-kva.com/in",
         "address --scheme https --port 443 --allow-cidr 10.1.0.0/16 --allow-host hooks.internal \\\n    \
          https://10.1.2.3/in https://hooks.internal/in https://example.com:6379/ http://example.com/",
     ] {
