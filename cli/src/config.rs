@@ -106,6 +106,7 @@ fn in_words(expected: &str) -> &str {
         "u32" => "a whole number from 0 to 4294967295",
         "u64" | "usize" => "a whole number from 0",
         "a sequence" => "a list in square brackets",
+        name if name.starts_with("struct ") => "a table of fields, as in { name = value }",
         other => other,
     }
 }
@@ -211,6 +212,11 @@ mod tests {
             "[sender.policy]\nconnect_timeout = 3\n",
             "s.toml, line 2: `sender.policy.connect_timeout`: invalid type: integer `3`",
             "\"5s\"",
+        );
+        check(
+            "[sender.policy.gate.breaker]\nwindow = \"5m\"\n",
+            "s.toml, line 2: `sender.policy.gate.breaker.window`: invalid type: string \"5m\"",
+            "a table of fields",
         );
         check("", "s.toml, line 1: missing field `sender`", "add it; docs/s.md has");
         let (error, _) = refused("[sender\n");

@@ -121,7 +121,8 @@ pub struct Line {
 }
 
 /// The lines of the agreement, in the order in which they are listed. The verdicts come from
-/// [`Classification::judge`]; a test holds the two together.
+/// [`Classification::judge`]; a test holds the two together. Of the two about other 4xx one holds
+/// ([`Classification::lines`]).
 pub static AGREEMENT: [Line; 12] = [
     Line { when: "200-299", then: "delivered", source: "Standard Webhooks 1.0.0" },
     Line {
@@ -181,6 +182,11 @@ pub static AGREEMENT: [Line; 12] = [
     },
 ];
 
+/// Where the line stands that ends a delivery at a 4xx.
+const CLIENT_ERROR_FINAL: usize = 4;
+/// Where the line stands that retries it.
+const CLIENT_ERROR_RETRY: usize = 5;
+
 /// What an outcome means, for whom, and by which rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Judgement {
@@ -206,6 +212,15 @@ impl Classification {
             }
             _ => None,
         }
+    }
+
+    /// The lines that hold under these settings, in their order.
+    pub fn lines(&self) -> impl Iterator<Item = &'static Line> {
+        let unused = match self.client_error {
+            ClientError::Final => CLIENT_ERROR_RETRY,
+            ClientError::Retry => CLIENT_ERROR_FINAL,
+        };
+        AGREEMENT.iter().enumerate().filter(move |(at, _)| *at != unused).map(|(_, line)| line)
     }
 
     /// What `outcome` means for the delivery.
@@ -267,9 +282,9 @@ impl Classification {
                 408 | 425 | 429 => (retry(asked), Signal::Failure, 2),
                 410 => (Verdict::Gone, Signal::Neither, 3),
                 400..=499 => match self.client_error {
-                    ClientError::Final => (Verdict::Final, Signal::Neither, 4),
+                    ClientError::Final => (Verdict::Final, Signal::Neither, CLIENT_ERROR_FINAL),
                     // Whoever expects it to go away takes the endpoint for one in trouble.
-                    ClientError::Retry => (retry(asked), Signal::Failure, 5),
+                    ClientError::Retry => (retry(asked), Signal::Failure, CLIENT_ERROR_RETRY),
                 },
                 500..=599 => (retry(asked), Signal::Failure, 6),
                 600.. => (retry(asked), Signal::Failure, 7),

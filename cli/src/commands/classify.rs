@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
-use hookproof_core::classify::{
-    AGREEMENT, Classification, DecidedBy, Judgement, PRESETS, Signal, Verdict,
-};
+use hookproof_core::classify::{Classification, DecidedBy, Judgement, PRESETS, Signal, Verdict};
 use hookproof_core::outcome::{Failure as Kind, Outcome};
 use hookproof_core::retry_after;
 use hookproof_core::rule::Action;
@@ -285,7 +283,7 @@ fn print_rules(agreement: &Classification, format: Format, output: &mut Output) 
         then: action(rule.then).to_owned(),
         source: "a rule of your own".to_owned(),
     });
-    let agreed = AGREEMENT.iter().map(|line| RuleText {
+    let agreed = agreement.lines().map(|line| RuleText {
         when: line.when.to_owned(),
         then: line.then.to_owned(),
         source: line.source.to_owned(),

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use hookproof_core::scheme::{Message, Part, Scheme, SignError, Signed};
+use hookproof_core::scheme::{Message, Part, Scheme, SignError, Signed, TimestampUnit};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -98,7 +98,7 @@ fn warn_of_body(scheme: &Scheme, signed: &Signed, body: &[u8], format: SignForma
     let found = |pointer: &str| body.as_ref().and_then(|body| body.pointer(pointer));
     let pointer = scheme.timestamp.as_ref().and_then(|place| place.json.as_deref());
     if let Some(pointer) = pointer.filter(|_| scheme.signed.has(&Part::Body))
-        && found(pointer).is_none()
+        && !found(pointer).is_some_and(|value| is_time(value, scheme.timestamp_unit))
     {
         output::warn(&format!(
             "{} has its time at `{pointer}` in the body, in {}, and the body holds none: a receiver \
@@ -113,6 +113,17 @@ fn warn_of_body(scheme: &Scheme, signed: &Signed, body: &[u8], format: SignForma
     for (pointer, value) in &signed.fields {
         if found(pointer).and_then(Value::as_str) != Some(value) {
             output::warn(&format!("put {value} at `{pointer}` into the body before it is sent"));
+        }
+    }
+}
+
+/// Whether a value is written as times in this unit are.
+fn is_time(value: &Value, unit: TimestampUnit) -> bool {
+    let text = value.as_str().unwrap_or_default();
+    match unit {
+        TimestampUnit::Rfc3339 => matches!(instant(text), Ok(Instant::At(_))),
+        TimestampUnit::Seconds | TimestampUnit::Milliseconds => {
+            value.is_u64() || text.parse::<u64>().is_ok()
         }
     }
 }

@@ -137,6 +137,7 @@ fn a_trace_that_is_none_is_refused_with_the_line() {
     insta::assert_snapshot!("no_order", replayed("5s 500\n1s 500\n", &[]));
     assert_eq!(replayed("0s\n", &[]).code, Some(2));
     assert_eq!(replayed("0s maybe\n", &[]).code, Some(2));
+    assert_eq!(replayed("0s 500\n2026-01-01T00:00:00Z 500\n", &[]).code, Some(2));
     assert_eq!(replayed("0s 500 after\n", &[]).code, Some(2));
     assert_eq!(replayed("0s never after 1s\n", &[]).code, Some(2));
     assert_eq!(replayed("0s 500 after 1\n", &[]).code, Some(2));

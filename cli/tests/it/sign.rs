@@ -181,6 +181,7 @@ fn a_body_without_the_time_that_the_scheme_looks_for_there_is_warned_of() {
             "{ran}"
         );
         assert_narrow(&ran);
+        assert_eq!(sign(r#"{"webhookTimestamp": "soon"}"#, more).stderr, ran.stderr);
         assert_eq!(sign(r#"{"webhookTimestamp": 1700000000000}"#, more).stderr, "");
     }
     insta::assert_snapshot!("sign_linear_without_time", sign("not JSON", &[]));

@@ -196,12 +196,18 @@ pub struct HostPatternError {
 
 impl fmt::Display for HostPatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is no host name; write hooks.internal, or *.internal for all below it; an address \
-             is allowed by a block",
-            self.text.escape_debug()
-        )
+        let (rest, below) = match self.text.strip_prefix("*.") {
+            Some(rest) => (rest, "*."),
+            None => (self.text.as_str(), ""),
+        };
+        write!(f, "`{}` is no host name; ", self.text.escape_debug())?;
+        match instead_of(rest) {
+            Some(name) => write!(f, "write {below}{name}"),
+            None => f.write_str(
+                "write hooks.internal, or *.internal for all below it; an address is allowed by a \
+                 block",
+            ),
+        }
     }
 }
 

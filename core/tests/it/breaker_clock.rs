@@ -91,7 +91,7 @@ fn a_clock_of_the_machine_that_is_set_back_does_not_make_two_failures_lie_apart(
 /// What the rule says, read out of all failures anew.
 fn naive(clock: &ClockRule, failing_for: i64, attempts: &[(i64, Signal)]) -> Option<(i64, Millis)> {
     let [within, apart] =
-        [clock.within, clock.apart].map(|span| i64::try_from(span.get()).unwrap());
+        [clock.within, clock.apart].map(|span| i64::try_from(span.get()).expect("it is short"));
     let mut failures: Vec<i64> = Vec::new();
     let mut since = None;
     for (now, signal) in attempts {
@@ -111,7 +111,7 @@ fn naive(clock: &ClockRule, failing_for: i64, attempts: &[(i64, Signal)]) -> Opt
         }
         let span = since.map(|since| now - since);
         if let Some(span) = span.filter(|span| *signal == Failure && *span >= failing_for) {
-            return Some((*now, ms(u64::try_from(span).unwrap())));
+            return Some((*now, ms(u64::try_from(span).expect("time goes on"))));
         }
     }
     None
@@ -152,7 +152,7 @@ proptest! {
             disable: Some(disable),
             ..BreakerRule::default()
         };
-        let expected = naive(&clock, i64::try_from(failing_for.get()).unwrap(), &attempts);
+        let expected = naive(&clock, i64::try_from(failing_for.get()).expect("it is short"), &attempts);
         prop_assert_eq!(gives_up(&rule, &attempts), expected);
     }
 }

@@ -104,6 +104,8 @@ fn a_pattern_is_held_to_the_same_names() {
     for wrong in ["-a.com", "*.a-.com", "xn--a.com", "*.xn--abc-.com", "m\u{fc}nchen.de"] {
         assert!(wrong.parse::<HostPattern>().is_err(), "{wrong}");
     }
+    let error = "*.m\u{fc}nchen.de".parse::<HostPattern>().expect_err("it is not ASCII");
+    assert!(error.to_string().ends_with("is no host name; write *.xn--mnchen-3ya.de"), "{error}");
     assert!("*.xn--mnchen-3ya.de".parse::<HostPattern>().is_ok());
 }
 

@@ -1,7 +1,7 @@
 //! Rules of one's own, which stand before the agreement.
 
 use hookproof_core::classify::{
-    AGREEMENT, Classification, ClientError, DecidedBy, PRESETS, Signal, Throttle, Verdict,
+    AGREEMENT, Classification, ClientError, DecidedBy, Line, PRESETS, Signal, Throttle, Verdict,
 };
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::rule::{Action, Condition, Rule};
@@ -133,6 +133,10 @@ fn the_line_that_decides_about_a_4xx_names_the_setting_that_decided() {
             unreachable!("there are no rules")
         };
         assert_eq!(line.when, "other 400-499");
+        let about_4xx = |line: &&&Line| line.when == "other 400-499";
+        let lines: Vec<_> = agreement.lines().collect();
+        assert_eq!(lines.iter().filter(about_4xx).collect::<Vec<_>>(), [&line], "{preset}");
+        assert_eq!(lines.len(), AGREEMENT.len() - 1);
         assert!(line.then.contains(setting), "{line:?}");
     }
 }

@@ -19,6 +19,8 @@ const AFTER: &str = "after";
 /// One line of a trace: an attempt.
 pub(super) struct Attempt {
     pub(super) line: usize,
+    /// Whether its begin was told as a span since the beginning.
+    by_span: bool,
     /// When it begins.
     pub(super) at: Timestamp,
     pub(super) end: End,
@@ -54,12 +56,17 @@ pub(super) fn read(path: &Path, deadline: Millis) -> Result<Vec<Attempt>, Failur
         if words.is_empty() {
             continue;
         }
+        let by_span = words[0].parse::<Millis>().is_ok();
         let (at, end) = attempt(&words, deadline).map_err(wrong)?;
+        if trace.last().is_some_and(|last| last.by_span != by_span) {
+            let what = "spans and dates do not go together".to_owned();
+            return Err(wrong((what, "write all times in the way of the first".to_owned())));
+        }
         if trace.last().is_some_and(|last| last.at > at) {
             let what = "it is earlier than the line before".to_owned();
             return Err(wrong((what, "sort the lines by the time at which they begin".to_owned())));
         }
-        trace.push(Attempt { line, at, end });
+        trace.push(Attempt { line, by_span, at, end });
     }
     if trace.is_empty() {
         return Err(Failure::usage(
