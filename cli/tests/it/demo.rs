@@ -69,6 +69,7 @@ fn the_tally_is_told_as_json() {
     let mut command = hookproof(&["demo", "--kills=1", "--seed=7", "--format=json", "--events"]);
     let ran = command.arg(&file).env("TMPDIR", folder.path()).output().unwrap();
     let ran = crate::program::Ran::from(ran);
+    assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!("demo_json", masked(&ran.stdout));
 }
 

@@ -72,6 +72,7 @@ fn no_help_is_wider_than_100_columns() {
     for name in names.into_iter().filter(|name| *name != "help") {
         assert_narrow(&run(&[name, "--help"]));
     }
+    assert_narrow(&run(&["sim", "merge", "--help"]));
 }
 
 #[test]
