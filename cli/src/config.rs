@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
-use toml::de::{DeTable, DeValue, Deserializer};
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue, Deserializer};
 
 use crate::failure::Failure;
 
@@ -45,17 +46,16 @@ impl<T> ConfigFile<T> {
     /// A field that each by itself is well-formed, but cannot be. `field` is its path in the file,
     /// such as `sender.attempts_max`.
     pub(crate) fn invalid(&self, field: &str, problem: &str) -> Failure {
-        let line = DeTable::parse(&self.text)
-            .ok()
-            .and_then(|table| span_of(table.get_ref(), field))
-            .map(|span| line_at(&self.text, span.start));
+        let line = span_in(&self.text, field).map(|span| line_at(&self.text, span.start));
         at(&self.path, line, &format!("`{field}` {problem}"), &help_for(problem, self.page))
     }
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, text: &str, page: &str) -> Result<T, Failure> {
     let wrong = |error: &toml::de::Error, field: &str| {
-        let line = error.span().map(|span| line_at(text, span.start));
+        // What is wrong with an item is told with the place of its list.
+        let item = field.ends_with(']').then(|| span_in(text, field)).flatten();
+        let line = item.or_else(|| error.span()).map(|span| line_at(text, span.start));
         let (problem, help) = explained(error.message(), page);
         let what = if field.is_empty() || field == "." {
             problem
@@ -106,6 +106,7 @@ fn in_words(expected: &str) -> &str {
         "u32" => "a whole number from 0 to 4294967295",
         "u64" | "usize" => "a whole number from 0",
         "a sequence" => "a list in square brackets",
+        name if name.starts_with("struct ") => "a table of fields, as in { name = value }",
         other => other,
     }
 }
@@ -125,21 +126,42 @@ pub(crate) fn fields_in(page: &str) -> String {
     format!("{page} lists each field with what is allowed")
 }
 
+/// Where a field stands in a file.
+fn span_in(text: &str, field: &str) -> Option<Range<usize>> {
+    span_of(DeTable::parse(text).ok()?.get_ref(), field)
+}
+
 /// Where a field stands. Steps of its path that the file does not have are passed over, so that at
 /// least its table is found.
 fn span_of(table: &DeTable<'_>, field: &str) -> Option<Range<usize>> {
     let mut table = table;
+    let mut list = None;
     let mut span = None;
     for step in field.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
-        let here = table.iter().find(|(key, _)| key.get_ref() == step);
-        let Some((key, value)) = here else { continue };
-        span = Some(key.span());
+        let value = match list.take() {
+            Some(items) => {
+                let Some(item) = item_of(items, step) else { break };
+                span = Some(item.span());
+                item
+            }
+            None => {
+                let here = table.iter().find(|(key, _)| key.get_ref() == step);
+                let Some((key, value)) = here else { continue };
+                span = Some(key.span());
+                value
+            }
+        };
         match value.get_ref() {
             DeValue::Table(deeper) => table = deeper,
+            DeValue::Array(items) => list = Some(items),
             _ => break,
         }
     }
     span
+}
+
+fn item_of<'a, 'i>(items: &'a DeArray<'i>, step: &str) -> Option<&'a Spanned<DeValue<'i>>> {
+    items.get(step.parse::<usize>().ok()?)
 }
 
 #[cfg(test)]
@@ -191,6 +213,11 @@ mod tests {
             "s.toml, line 2: `sender.policy.connect_timeout`: invalid type: integer `3`",
             "\"5s\"",
         );
+        check(
+            "[sender.policy.gate.breaker]\nwindow = \"5m\"\n",
+            "s.toml, line 2: `sender.policy.gate.breaker.window`: invalid type: string \"5m\"",
+            "a table of fields",
+        );
         check("", "s.toml, line 1: missing field `sender`", "add it; docs/s.md has");
         let (error, _) = refused("[sender\n");
         assert!(error.starts_with("s.toml, line 1: "), "{error}");
@@ -210,6 +237,11 @@ mod tests {
         // Of a field that is not in the file, the table that it belongs to is found.
         check("sender.policy.schedule.backoff.cap", Some(4));
         check("receiver.sources[0].id", None);
+        let text = "a = [1,\n2,\n\n3]\n[[b]]\nc = 1\n[[b]]\nc = 2\n";
+        let table = DeTable::parse(text).unwrap();
+        let line = |field: &str| span_of(table.get_ref(), field).map(|s| line_at(text, s.start));
+        let lines = ["a[0]", "a[2]", "a[3]", "b[1].c"].map(line);
+        assert_eq!(lines, [Some(1), Some(4), Some(1), Some(8)]);
     }
 
     #[test]

@@ -24,6 +24,9 @@ const ERROR: &str = "error:";
 /// What stands before advice.
 const HELP: &str = "help:";
 
+/// What stands before what may go wrong.
+const WARNING: &str = "warning:";
+
 /// Standard output. Once its reader has gone, as `head` does, what is written gets lost silently: the
 /// reader has seen enough, and the command ends as it would have.
 pub(crate) struct Output {
@@ -140,6 +143,11 @@ impl<T: fmt::Display> fmt::Display for Painted<T> {
 /// Writes a line to standard error. That it may be gone is no reason to stop.
 pub(crate) fn say(line: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Writes to standard error what may go wrong, although the command does what it should.
+pub(crate) fn warn(text: &str) {
+    say(format!("{} {}", Paint::of_stderr().hint(WARNING), under(WARNING, text)));
 }
 
 /// Writes to standard error what went wrong and what would be right.

@@ -15,6 +15,7 @@
 pub mod cidr;
 pub mod embedded;
 pub mod host;
+mod idna;
 pub mod judgement;
 pub mod policy;
 pub mod registry;

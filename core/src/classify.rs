@@ -5,9 +5,11 @@
 //! | 200–299 | delivered | Standard Webhooks 1.0.0 |
 //! | 408, 425, 429, 500–599 | retry; a valid `Retry-After` is a floor | RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4 |
 //! | 410 | the delivery ends and the endpoint is disabled | Standard Webhooks 1.0.0 |
-//! | any other 400–499 | final, and told to the owner; one setting makes it a retry | project default |
+//! | any other 400–499 | final, and told to the owner | project default |
+//! | the same, with `client_error = "retry"` | a failure; retry; a valid `Retry-After` is a floor | Standard Webhooks 1.0.0 |
 //! | 300–399 | a failure, never followed; retry | Standard Webhooks 1.0.0 |
-//! | below 200, above 599 | a failure; retry | RFC 9110 §15 |
+//! | above 599 | as a 5xx | RFC 9110 §15 |
+//! | below 200 | no final answer, so a failure; retry | RFC 9110 §15.2 |
 //! | DNS, connect, TLS, reset, timeout, malformed, oversize | retry | Standard Webhooks 1.0.0 |
 //! | blocked by our own settings | final at once | project default |
 //! | unknown (the sender's process ended) | retry under the same event id | project default |
@@ -41,7 +43,8 @@ pub enum ClientError {
     /// The delivery ends and the owner is told.
     #[default]
     Final,
-    /// It is retried by the schedule, as Standard Webhooks has it.
+    /// It is a failure of the endpoint, retried by the schedule: Standard Webhooks names 404 beside 500
+    /// as one.
     Retry,
 }
 
@@ -118,8 +121,9 @@ pub struct Line {
 }
 
 /// The lines of the agreement, in the order in which they are listed. The verdicts come from
-/// [`Classification::judge`]; a test holds the two together.
-pub static AGREEMENT: [Line; 9] = [
+/// [`Classification::judge`]; a test holds the two together. Of the two about other 4xx one holds
+/// ([`Classification::lines`]).
+pub static AGREEMENT: [Line; 12] = [
     Line { when: "200-299", then: "delivered", source: "Standard Webhooks 1.0.0" },
     Line {
         when: "300-399",
@@ -138,19 +142,38 @@ pub static AGREEMENT: [Line; 9] = [
     },
     Line {
         when: "other 400-499",
-        then: "final and told, or retried (client_error)",
+        then: "final and told to the owner (client_error final)",
         source: "project default",
+    },
+    Line {
+        when: "other 400-499",
+        then: "retried, not before Retry-After (client_error retry)",
+        source: "Standard Webhooks 1.0.0",
     },
     Line {
         when: "500-599",
         then: "retried, not before Retry-After",
         source: "Standard Webhooks 1.0.0, RFC 9110 §15.6.4",
     },
-    Line { when: "any other status", then: "a failure; retried", source: "RFC 9110 §15" },
+    Line {
+        when: "600-999",
+        then: "a status that there is not, so treated as a 5xx",
+        source: "RFC 9110 §15",
+    },
+    Line {
+        when: "100-199",
+        then: "no final answer, so a failure; retried",
+        source: "RFC 9110 §15.2",
+    },
     Line {
         when: "no answer",
-        then: "retried under the same event id",
+        then: "a failure; retried under the same event id",
         source: "Standard Webhooks 1.0.0",
+    },
+    Line {
+        when: "unknown",
+        then: "its process ended; retried under the same event id",
+        source: "project default",
     },
     Line {
         when: "blocked",
@@ -158,6 +181,11 @@ pub static AGREEMENT: [Line; 9] = [
         source: "project default",
     },
 ];
+
+/// Where the line stands that ends a delivery at a 4xx.
+const CLIENT_ERROR_FINAL: usize = 4;
+/// Where the line stands that retries it.
+const CLIENT_ERROR_RETRY: usize = 5;
 
 /// What an outcome means, for whom, and by which rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -184,6 +212,15 @@ impl Classification {
             }
             _ => None,
         }
+    }
+
+    /// The lines that hold under these settings, in their order.
+    pub fn lines(&self) -> impl Iterator<Item = &'static Line> {
+        let unused = match self.client_error {
+            ClientError::Final => CLIENT_ERROR_RETRY,
+            ClientError::Retry => CLIENT_ERROR_FINAL,
+        };
+        AGREEMENT.iter().enumerate().filter(move |(at, _)| *at != unused).map(|(_, line)| line)
     }
 
     /// What `outcome` means for the delivery.
@@ -245,15 +282,17 @@ impl Classification {
                 408 | 425 | 429 => (retry(asked), Signal::Failure, 2),
                 410 => (Verdict::Gone, Signal::Neither, 3),
                 400..=499 => match self.client_error {
-                    ClientError::Final => (Verdict::Final, Signal::Neither, 4),
-                    ClientError::Retry => (retry(asked), Signal::Neither, 4),
+                    ClientError::Final => (Verdict::Final, Signal::Neither, CLIENT_ERROR_FINAL),
+                    // Whoever expects it to go away takes the endpoint for one in trouble.
+                    ClientError::Retry => (retry(asked), Signal::Failure, CLIENT_ERROR_RETRY),
                 },
-                500..=599 => (retry(asked), Signal::Failure, 5),
-                _ => (retry(None), Signal::Failure, 6),
+                500..=599 => (retry(asked), Signal::Failure, 6),
+                600.. => (retry(asked), Signal::Failure, 7),
+                ..200 => (retry(None), Signal::Failure, 8),
             },
-            Outcome::Failed { failure: Failure::Blocked } => (Verdict::Final, Signal::Neither, 8),
-            Outcome::Failed { .. } => (retry(None), Signal::Failure, 7),
-            Outcome::Unknown => (retry(None), Signal::Neither, 7),
+            Outcome::Failed { failure: Failure::Blocked } => (Verdict::Final, Signal::Neither, 11),
+            Outcome::Failed { .. } => (retry(None), Signal::Failure, 9),
+            Outcome::Unknown => (retry(None), Signal::Neither, 10),
         }
     }
 }

@@ -38,6 +38,12 @@ impl Endpoint {
     /// Whether an event of this type is delivered to this endpoint.
     #[must_use]
     pub fn wants(&self, event_type: &EventType) -> bool {
-        self.event_types.is_empty() || self.event_types.contains(event_type)
+        Self::is_wanted(&self.event_types, event_type)
+    }
+
+    /// Whether an endpoint of these event types is delivered one of this type.
+    #[must_use]
+    pub fn is_wanted(event_types: &[EventType], event_type: &EventType) -> bool {
+        event_types.is_empty() || event_types.contains(event_type)
     }
 }

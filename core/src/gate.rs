@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::classify::{Signal, Throttle};
 use crate::time::{Millis, Timestamp};
-pub use breaker::{Breaker, BreakerRule, Cause, DisableRule, History, StoredBreaker, Transition};
+pub use breaker::{
+    Breaker, BreakerRule, Cause, ClockRule, DisableRule, History, StoredBreaker, Transition,
+};
 pub use known::{KnownRule, known_rules};
 use limiter::Limiter;
 pub use limiter::{DrainRule, RATE_ATTEMPTS_MAX, RateRule};

@@ -21,7 +21,8 @@ pub struct Rule {
     pub then: Action,
 }
 
-/// Which outcomes a rule is about; written `404`, `500-599` or `timeout`.
+/// Which outcomes a rule is about; written `404`, `500-599` or `timeout`. Statuses above 599 are none
+/// that HTTP knows, but servers send them: a rule about `600-999` can be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Condition {
     /// Answers with a status from the first to the last, both included.
@@ -85,7 +86,7 @@ impl fmt::Display for ConditionError {
             .collect();
         write!(
             f,
-            "`{}` is not an outcome that a rule can be about: write a status from 100 to 599 \
+            "`{}` is not an outcome that a rule can be about: write a status from 100 to 999 \
              (`404`), a range (`500-599`) or one of {}",
             self.text.escape_debug(),
             failures.join(", ")
@@ -102,7 +103,7 @@ impl FromStr for Condition {
         let status = |text: &str| {
             let is_status = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
             let status = is_status.then(|| text.parse::<u16>().ok()).flatten()?;
-            (100..=599).contains(&status).then_some(status)
+            (100..=999).contains(&status).then_some(status)
         };
         let read = || {
             if let Some((first, last)) = text.split_once('-') {

@@ -152,6 +152,18 @@ pub enum TimestampUnit {
     Rfc3339,
 }
 
+impl TimestampUnit {
+    /// Its name, as in a description.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::Milliseconds => "milliseconds",
+            Self::Rfc3339 => "rfc3339",
+        }
+    }
+}
+
 /// Where a value stands in a request: in a header or in the JSON of the body.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

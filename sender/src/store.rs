@@ -255,7 +255,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// aside, with an error in the log.
     fn orphans(&self, limit: u32) -> impl Future<Output = Result<Orphans, StoreError>> + Send;
 
-    /// Stores an event together with a delivery for every endpoint that wants it.
+    /// Stores an event together with a delivery for every endpoint that wants it. If it cannot be read
+    /// what an endpoint wants, it is disabled, with an error in the log, and its delivery waits.
     fn publish(
         &self,
         publication: Publication,

@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for Fault {
         let name = String::deserialize(deserializer)?;
         Self::ALL.iter().copied().find(|fault| fault.as_str() == name).ok_or_else(|| {
             let known: Vec<_> = Self::ALL.iter().map(|fault| fault.as_str()).collect();
-            D::Error::custom(format!("there is no fault {name:?}; there are {}", known.join(", ")))
+            D::Error::custom(format!("there is no fault {name:?}: write {}", known.join(", ")))
         })
     }
 }

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
-use hookproof_core::classify::{
-    AGREEMENT, Classification, DecidedBy, Judgement, PRESETS, Signal, Verdict,
-};
+use hookproof_core::classify::{Classification, DecidedBy, Judgement, PRESETS, Signal, Verdict};
 use hookproof_core::outcome::{Failure as Kind, Outcome};
 use hookproof_core::retry_after;
 use hookproof_core::rule::Action;
@@ -28,7 +26,7 @@ use crate::output::table::{Column, Table};
 pub(crate) struct Args {
     /// A status such as 503, or how an attempt ended without one: dns, connect_refused,
     /// connect_timeout, tls, reset, timeout, protocol, oversize, blocked, unknown
-    #[arg(value_parser = outcome, required_unless_present = "list")]
+    #[arg(value_parser = read_outcome, required_unless_present = "list")]
     outcome: Option<Outcome>,
 
     /// The value of the answer's Retry-After
@@ -56,7 +54,8 @@ pub(crate) struct Args {
     format: Format,
 }
 
-fn outcome(text: &str) -> Result<Outcome, String> {
+/// Reads what a trace or an argument calls an outcome.
+pub(crate) fn read_outcome(text: &str) -> Result<Outcome, String> {
     if text == "unknown" {
         return Ok(Outcome::Unknown);
     }
@@ -72,11 +71,6 @@ fn outcome(text: &str) -> Result<Outcome, String> {
             Err(format!("write a status of three digits, or one of {names}, unknown"))
         }
     }
-}
-
-/// Reads what a trace or an argument calls an outcome.
-pub(crate) fn read_outcome(text: &str) -> Result<Outcome, String> {
-    outcome(text)
 }
 
 /// Prints what an outcome means, or the rules.
@@ -212,7 +206,13 @@ impl Explained {
         if let Some(header) = &self.header {
             facts.fact("Retry-After", self.header_text(header, judgement.verdict));
         }
-        facts.fact("rule", format!("{}: {}", rule.when, rule.then));
+        let when = match self.outcome {
+            Outcome::Failed { failure } if rule.when != failure.as_str() => {
+                format!("{}, here {}", rule.when, told(failure))
+            }
+            _ => rule.when,
+        };
+        facts.fact("rule", format!("{when}: {}", rule.then));
         facts.fact("source", rule.source);
         facts.fact("agreement", self.name.clone());
         let paint = output.paint;
@@ -228,6 +228,21 @@ impl Explained {
             Some(wait) if wait > max => format!("asks for {wait}; cut to retry_after_max, {max}"),
             Some(wait) => format!("asks for {wait}"),
         }
+    }
+}
+
+/// A kind of failure in words.
+fn told(failure: Kind) -> &'static str {
+    match failure {
+        Kind::Dns => "the name did not resolve",
+        Kind::ConnectRefused => "the connection was refused",
+        Kind::ConnectTimeout => "the connection was not made in time",
+        Kind::Tls => "the TLS handshake failed",
+        Kind::Reset => "the connection broke",
+        Kind::Timeout => "none came in time",
+        Kind::Protocol => "what came was not HTTP",
+        Kind::Oversize => "its head was too large",
+        Kind::Blocked => "our own settings forbid the request",
     }
 }
 
@@ -268,7 +283,7 @@ fn print_rules(agreement: &Classification, format: Format, output: &mut Output) 
         then: action(rule.then).to_owned(),
         source: "a rule of your own".to_owned(),
     });
-    let agreed = AGREEMENT.iter().map(|line| RuleText {
+    let agreed = agreement.lines().map(|line| RuleText {
         when: line.when.to_owned(),
         then: line.then.to_owned(),
         source: line.source.to_owned(),

@@ -4,14 +4,15 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use hookproof_core::scheme::{Message, Scheme, SignError, Signed};
+use hookproof_core::scheme::{Message, Part, Scheme, SignError, Signed, TimestampUnit};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::signing::{SchemeArgs, instant_or_now, print_list, read};
 use crate::args::{Format, Instant, instant};
 use crate::failure::{EXIT_CODES, Ending, Failure};
 use crate::output::table::{Table, chunks};
-use crate::output::{Output, WIDTH_MAX};
+use crate::output::{self, Output, WIDTH_MAX};
 
 /// The longest piece of a word in a command, so that its line has room for `  --data-binary '' \`.
 const WORD_MAX: usize = WIDTH_MAX - 20;
@@ -82,12 +83,49 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
     let at = instant_or_now(Some(timestamp));
     let message = Message { id: &id, at, method: &method, url: &url, body: &body };
     let signed = scheme.sign(&signer.keys, &message).map_err(refused)?;
+    warn_of_body(scheme, &signed, &body, format);
     match format {
         SignFormat::Table => print(scheme, &url, &signed, output)?,
         SignFormat::Json => output.json(&Document::new(scheme, &url, &signed))?,
         SignFormat::Curl => curl(&method, &url, &signed, path.as_deref(), output)?,
     }
     Ok(Ending::AsItShould)
+}
+
+/// Says what the body does not carry although a receiver looks for it there: it is sent as it is.
+fn warn_of_body(scheme: &Scheme, signed: &Signed, body: &[u8], format: SignFormat) {
+    let body = serde_json::from_slice::<Value>(body).ok();
+    let found = |pointer: &str| body.as_ref().and_then(|body| body.pointer(pointer));
+    let pointer = scheme.timestamp.as_ref().and_then(|place| place.json.as_deref());
+    if let Some(pointer) = pointer.filter(|_| scheme.signed.has(&Part::Body))
+        && !found(pointer).is_some_and(|value| is_time(value, scheme.timestamp_unit))
+    {
+        output::warn(&format!(
+            "{} has its time at `{pointer}` in the body, in {}, and the body holds none: a receiver \
+             that looks at it refuses the request",
+            scheme.name,
+            scheme.timestamp_unit.as_str()
+        ));
+    }
+    if format != SignFormat::Curl {
+        return;
+    }
+    for (pointer, value) in &signed.fields {
+        if found(pointer).and_then(Value::as_str) != Some(value) {
+            output::warn(&format!("put {value} at `{pointer}` into the body before it is sent"));
+        }
+    }
+}
+
+/// Whether a value is written as times in this unit are.
+fn is_time(value: &Value, unit: TimestampUnit) -> bool {
+    let text = value.as_str().unwrap_or_default();
+    match unit {
+        TimestampUnit::Rfc3339 => matches!(instant(text), Ok(Instant::At(_))),
+        TimestampUnit::Seconds | TimestampUnit::Milliseconds => {
+            value.is_u64() || text.parse::<u64>().is_ok()
+        }
+    }
 }
 
 fn refused(error: SignError) -> Failure {

@@ -3,11 +3,11 @@
 pub(crate) mod http;
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use hookproof_core::scheme::{Key, Scheme, known};
+use hookproof_core::scheme::{Key, Place, Scheme, known};
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::host::Host as _;
 use hookproof_runtime::tokio_host::TokioHost;
@@ -142,21 +142,45 @@ pub(crate) fn print_list(format: Format, output: &mut Output) -> io::Result<()> 
             schemes.iter().map(|scheme| Listed { scheme, warnings: scheme.warnings() }).collect();
         return output.json(&listed);
     }
-    let mut table = Table::new([
+    let mut made = Table::new([
         Column::left("scheme"),
         Column::left("algorithm"),
+        Column::left("encoding"),
         Column::left("signed"),
         Column::right("tolerance"),
     ]);
+    let mut carried = Table::new([Column::left("scheme"), Column::left("where it stands")]);
     for scheme in schemes {
         let tolerance = scheme.tolerance.map_or("-".to_owned(), |span| span.to_string());
         let signed = scheme.signed.to_string();
         let signed = if signed.is_empty() { "-".to_owned() } else { signed };
-        let algorithm = scheme.algorithm.as_str().to_owned();
-        table.row([scheme.name, algorithm, signed, tolerance]);
+        let [algorithm, encoding] =
+            [scheme.algorithm.as_str(), scheme.encoding.as_str()].map(str::to_owned);
+        let places = places(&scheme);
+        made.row([scheme.name.clone(), algorithm, encoding, signed, tolerance]);
+        carried.row([scheme.name, places]);
     }
     let paint = output.paint;
-    table.write(output, paint)
+    made.write(output, paint)?;
+    writeln!(output)?;
+    carried.write(output, paint)
+}
+
+/// Where the values of a scheme stand in a request, in words.
+fn places(scheme: &Scheme) -> String {
+    let told = |what: &str, place: &Place| {
+        let prefix = match &place.separator {
+            None if !place.prefix.is_empty() => format!(" after `{}`", place.prefix),
+            _ => String::new(),
+        };
+        format!("{what} {place}{prefix}")
+    };
+    let mut places = vec![told("signature", &scheme.signature)];
+    if let Some(place) = &scheme.timestamp {
+        places.push(format!("{} in {}", told("time", place), scheme.timestamp_unit.as_str()));
+    }
+    places.extend(scheme.id.as_ref().map(|place| told("id", place)));
+    places.join(", ")
 }
 
 #[derive(Serialize)]

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{Ran, hookproof, run};
+use crate::program::{Ran, hookproof, run, run_with_input};
 
 const TRACE: &str = "\
 # three failures, a pause, two probes
@@ -71,9 +71,64 @@ fn case_40_gitlabs_rule_gives_up_at_the_fortieth_failure_and_not_before() {
 
 #[test]
 fn five_days_of_nothing_but_failures_disable_and_a_success_begins_them_anew() {
-    let again: String = (121..127).map(|hour| format!("{hour}h 500\n")).collect();
-    let trace = format!("0s 500\n119h 500\n119h59m 200\n{again}240h 500\n241h 500\n");
-    insta::assert_snapshot!("five_days", replayed(&trace, &["svix"]));
+    let trace =
+        "0s 500\n12h 404\n60h 200\n61h 500\n72h 404\n73h timeout\n192h 500\n193h 500\n194h 500\n";
+    insta::assert_snapshot!("five_days", replayed(trace, &["svix"]));
+}
+
+#[test]
+fn an_attempt_can_take_time_and_the_permit_of_a_probe_that_never_ends_expires() {
+    let trace = "0s 500\n1s 500\n2s 500 after 3s\n3s 503\n70s never\n75s 200\n85s 404 after 1s\n\
+                 90s 200 after 2s\n91s 200\n93s never\n94s 200\n";
+    insta::assert_snapshot!("replay_time", replayed(trace, &["gitlab", "--agreement=seed"]));
+    let json = replayed(trace, &["gitlab", "--agreement=seed", "--format=json"]);
+    let rows: Value = serde_json::from_str(&json.stdout).expect("it is JSON");
+    let expired: Vec<_> = rows
+        .as_array()
+        .expect("it is a list")
+        .iter()
+        .filter(|row| row["transition"]["to"] == "probe_expired")
+        .collect();
+    assert_eq!(expired.len(), 1, "{json}");
+    assert_eq!(expired[0]["since_start_ms"], 85_000);
+    assert_eq!(expired[0]["breaker"], "half-open");
+    // All times of one kind: milliseconds since the start, whatever the clock said.
+    let trace = "2026-01-01T00:00:00Z 500\n2026-01-01T00:00:01Z 500\n2026-01-01T00:00:02Z 500\n\
+                 2026-01-01T00:00:03Z 500\n";
+    let rows: Value =
+        serde_json::from_str(&replayed(trace, &["gitlab", "--format=json"]).stdout).unwrap();
+    assert_eq!(rows[3]["transition"]["until_since_start_ms"], 63_000);
+    // Another deadline.
+    let short = replayed(
+        "0s 500\n1s 500\n2s 500\n3s 500\n70s never\n71s 200\n",
+        &["gitlab", "--deadline=1s"],
+    );
+    insta::assert_snapshot!("replay_deadline", short);
+}
+
+#[test]
+fn what_is_a_failure_is_told_by_the_agreement_and_410_disables() {
+    let signals = |arguments: &[&str]| {
+        let arguments = [arguments, &["--format=json"]].concat();
+        let ran = replayed("0s 404\n1s 410\n2s 200\n", &arguments);
+        let rows: Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+        assert_eq!(rows[1]["transition"]["why"]["cause"], "gone", "{ran}");
+        assert_eq!(rows[2]["breaker"], "disabled", "{ran}");
+        rows[0]["signal"].as_str().expect("it is made").to_owned()
+    };
+    assert_eq!(signals(&["gitlab"]), "failure");
+    assert_eq!(signals(&["svix"]), "failure");
+    assert_eq!(signals(&["default"]), "neither");
+    assert_eq!(signals(&["--rule=rule.toml"]), "neither");
+    assert_eq!(signals(&["--rule=rule.toml", "--agreement=standard-webhooks"]), "failure");
+}
+
+#[test]
+fn a_trace_comes_from_standard_input_too() {
+    let ran = run_with_input(&["breaker", "--trace=-"], "0s 500\n1s 200\n");
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 3), "{ran}");
+    let ran = run_with_input(&["breaker", "--trace=-"], "later 500\n");
+    assert!(ran.stderr.starts_with("error: standard input, line 1: `later` is no time"), "{ran}");
 }
 
 #[test]
@@ -82,6 +137,12 @@ fn a_trace_that_is_none_is_refused_with_the_line() {
     insta::assert_snapshot!("no_order", replayed("5s 500\n1s 500\n", &[]));
     assert_eq!(replayed("0s\n", &[]).code, Some(2));
     assert_eq!(replayed("0s maybe\n", &[]).code, Some(2));
+    assert_eq!(replayed("0s 500\n2026-01-01T00:00:00Z 500\n", &[]).code, Some(2));
+    assert_eq!(replayed("0s 500 after\n", &[]).code, Some(2));
+    assert_eq!(replayed("0s never after 1s\n", &[]).code, Some(2));
+    assert_eq!(replayed("0s 500 after 1\n", &[]).code, Some(2));
+    assert_eq!(replayed("0s 500\n", &["--deadline=0s"]).code, Some(2));
+    insta::assert_snapshot!("no_end", replayed("0s 500\n1s 500 after 15s\n", &[]));
     assert_eq!(replayed("# nothing\n", &[]).code, Some(2));
     insta::assert_snapshot!("wrong_rule", replayed("0s 500\n", &["--rule=wrong.toml"]));
 }

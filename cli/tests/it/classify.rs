@@ -17,6 +17,9 @@ fn an_answer_is_explained_with_the_rule_that_decided() {
     insta::assert_snapshot!("410_json", run(&["classify", "410", "--format=json"]));
     insta::assert_snapshot!("timeout", run(&["classify", "timeout"]));
     insta::assert_snapshot!("blocked", run(&["classify", "blocked"]));
+    insta::assert_snapshot!("700", run(&["classify", "700", "--retry-after=60"]));
+    let dns = run(&["classify", "dns"]).stdout;
+    assert!(dns.contains("no answer, here the name did not resolve: a failure"), "{dns}");
 }
 
 #[test]
@@ -45,7 +48,10 @@ fn the_rules_are_listed_within_100_columns() {
     insta::assert_snapshot!("rules", list);
     let json: Value = serde_json::from_str(&run(&["classify", "--list", "--format=json"]).stdout)
         .expect("it is JSON");
-    assert_eq!(json.as_array().map(Vec::len), Some(9));
+    assert_eq!(json.as_array().map(Vec::len), Some(11));
+    let retried = run(&["classify", "--list", "--preset=standard-webhooks"]).stdout;
+    assert!(retried.contains("(client_error retry)") && !retried.contains("final)"), "{retried}");
+    insta::assert_snapshot!("rules_json", run(&["classify", "--list", "--format=json"]));
 }
 
 #[test]

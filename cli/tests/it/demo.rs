@@ -43,6 +43,36 @@ fn forty_events_survive_two_kills_of_each_process() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing but the events is left");
 }
 
+/// The run with each number that time or chance decides put as `…`.
+fn masked(text: &str) -> String {
+    const VARIES: [&str; 7] = [
+        "\"took_ms\": ",
+        "\"stalled_ms\": ",
+        "\"publishes_repeated\": ",
+        "\"acknowledgements_lost\": ",
+        "\"kills_at_work\": ",
+        "\"attempts\": ",
+        "\"received_again\": ",
+    ];
+    let masked = |line: &str| match VARIES.into_iter().find(|name| line.contains(name)) {
+        Some(name) => format!("  {name}\u{2026},\n"),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(masked).collect()
+}
+
+#[test]
+fn the_tally_is_told_as_json() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("events.jsonl");
+    fs::write(&file, "{\"type\":\"a\",\"data\":1}\n").unwrap();
+    let mut command = hookproof(&["demo", "--kills=1", "--seed=7", "--format=json", "--events"]);
+    let ran = command.arg(&file).env("TMPDIR", folder.path()).output().unwrap();
+    let ran = crate::program::Ran::from(ran);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    insta::assert_snapshot!("demo_json", masked(&ran.stdout));
+}
+
 #[test]
 fn the_table_ends_with_the_verdict_and_the_folder_is_kept_if_wanted() {
     let folder = TempDir::new().unwrap();

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
 use crate::graph::workspace_root;
-use crate::program::{Ran, hookproof, run};
+use crate::program::{Ran, hookproof, run, run_with_input};
 
 const COMMANDS: [&str; 11] = [
     "address", "breaker", "classify", "demo", "receive", "schedule", "send", "sign", "sim",
@@ -112,6 +112,7 @@ fn the_timelines_in_the_page_are_those_that_are_printed() {
 fn the_judgements_in_the_page_are_those_that_are_printed() {
     for arguments in [
         "address 8.8.8.8 2002:a9fe:a9fe:: localhost.",
+        "address https://bücher.com/in https://xn--bcher-kva.com/in",
         "address --scheme https --port 443 --allow-cidr 10.1.0.0/16 --allow-host hooks.internal \\\n    \
          https://10.1.2.3/in https://hooks.internal/in https://example.com:6379/ http://example.com/",
     ] {
@@ -120,6 +121,17 @@ fn the_judgements_in_the_page_are_those_that_are_printed() {
         let shown = format!("$ hookproof {arguments}\n{printed}");
         assert!(page("address").contains(&shown), "docs/address.md has another:\n{shown}");
     }
+}
+
+#[test]
+fn the_trace_in_the_page_is_replayed_as_it_is_printed() {
+    let page = page("breaker");
+    let (_, rest) = page.split_once("$ printf '%s\\n' ").expect("there is a trace");
+    let (lines, rest) = rest.split_once(" |\n    hookproof breaker gitlab --trace -\n").unwrap();
+    let trace = lines.trim_matches('\'').replace("' '", "\n");
+    let (shown, _) = rest.split_once("```").expect("the example ends");
+    let printed = run_with_input(&["breaker", "gitlab", "--trace", "-"], &trace);
+    assert_eq!(printed.stdout, shown, "docs/breaker.md");
 }
 
 /// A table of the example in a page.

@@ -164,6 +164,37 @@ fn the_schemes_are_listed_within_100_columns() {
     assert_narrow(&ran);
     insta::assert_snapshot!("sign_list", ran);
     assert_eq!(run(&["verify", "--list"]).stdout, ran.stdout);
+    insta::assert_snapshot!("sign_list_json", run(&["sign", "--list", "--format=json"]));
+}
+
+#[test]
+fn a_body_without_the_time_that_the_scheme_looks_for_there_is_warned_of() {
+    let sign = |body: &str, more: &[&str]| {
+        let arguments = [&["sign", "--secret=s", "--body=-", "--scheme=linear"][..], more].concat();
+        run_with_input(&arguments, body)
+    };
+    for more in [&[][..], &["--format=json"], &["--format=curl", "--url=https://a.example/"]] {
+        let ran = sign(r#"{"a": 1}"#, more);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        assert!(
+            ran.stderr.starts_with("warning: linear has its time at `/webhookTimestamp`"),
+            "{ran}"
+        );
+        assert_narrow(&ran);
+        assert_eq!(sign(r#"{"webhookTimestamp": "soon"}"#, more).stderr, ran.stderr);
+        assert_eq!(sign(r#"{"webhookTimestamp": 1700000000000}"#, more).stderr, "");
+    }
+    insta::assert_snapshot!("sign_linear_without_time", sign("not JSON", &[]));
+    // Where the body is not signed, only curl would send it without what belongs into it.
+    let mailgun = |more: &[&str]| {
+        let arguments =
+            [&["sign", "--secret=s", "--scheme=mailgun", "--id=t", AT, "--body=-"][..], more];
+        run_with_input(&arguments.concat(), "{}")
+    };
+    assert_eq!(mailgun(&[]).stderr, "");
+    let ran = mailgun(&["--format=curl", "--url=https://a.example/"]);
+    assert_eq!(ran.stderr.matches("warning: put ").count(), 3, "{ran}");
+    assert_narrow(&ran);
 }
 
 #[test]

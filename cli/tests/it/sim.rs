@@ -65,6 +65,18 @@ fn kinds_of_history_are_listed_and_run_by_name_or_from_a_file() {
     assert_eq!(own.code, Some(0), "{own}");
     assert!(own.stdout.contains("own"), "{own}");
 
+    for (text, line) in [
+        ("name = \"own\"\nfaults = [\"response lost\", \"nope\"]\n", 2),
+        ("faults = [\n  \"response lost\",\n\n  \"nope\",\n]\nname = \"own\"\n", 4),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let wrong = run(&["sim", "--world", "model", "--scenario-file", path(&file)]);
+        assert_eq!(wrong.code, Some(2), "{wrong}");
+        let told = format!("line {line}: `faults[1]`: there is no fault \"nope\"\n");
+        assert!(wrong.stderr.contains(&told), "{wrong}");
+        assert!(wrong.stderr.contains("help: write sender crash, receiver crash,"), "{wrong}");
+    }
+
     std::fs::write(&file, "events = [3, 2]\n").unwrap();
     let wrong = run(&["sim", "--world", "model", "--scenario-file", path(&file)]);
     assert_eq!(wrong.code, Some(2), "{wrong}");
@@ -161,6 +173,16 @@ fn a_history_as_json_holds_its_trace() {
     let history: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(history["verdict"], "holds");
     assert!(history["trace"].as_array().is_some_and(|lines| lines.len() > 100));
+}
+
+#[test]
+fn a_small_run_is_the_same_in_each_form() {
+    let arguments = ["sim", "--seeds", "0..2", "--world", "model", "--scenario", "steady"];
+    let table = run(&arguments);
+    assert_eq!(table.code, Some(0), "{table}");
+    insta::assert_snapshot!("sim_steady", table.stdout);
+    let json = run(&[&arguments[..], &["--format", "json"]].concat());
+    insta::assert_snapshot!("sim_steady_json", json.stdout);
 }
 
 #[test]

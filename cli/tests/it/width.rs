@@ -21,7 +21,8 @@ const OTHER_FORMATS: [&str; 6] = [
 ];
 
 /// Every command of which there are snapshots, by the module that takes them.
-const MODULES: [&str; 6] = ["address", "breaker", "classify", "demo", "schedule", "sign"];
+const MODULES: [&str; 9] =
+    ["address", "breaker", "classify", "demo", "schedule", "serve", "sign", "sim", "zoo"];
 
 /// The lines of this text that are too wide and could break.
 pub(crate) fn wide_lines(text: &str) -> Vec<&str> {
@@ -77,6 +78,7 @@ fn no_help_is_wider_than_100_columns() {
     for name in names.into_iter().filter(|name| *name != "help") {
         assert_narrow(&run(&[name, "--help"]));
     }
+    assert_narrow(&run(&["sim", "merge", "--help"]));
 }
 
 #[test]

@@ -30,6 +30,8 @@ fn one_mutant_is_explained() {
     assert_eq!(ran.code, Some(0), "{ran}");
     fits(&ran);
     insta::assert_snapshot!("zoo_only_s21", ran.stdout);
+    let json = run(&["zoo", "--only", "s21", "--runs", "3", "--format", "json"]);
+    insta::assert_snapshot!("zoo_only_s21_json", json.stdout);
 }
 
 /// A bug in each part that no mutant has: what is found can be understood.

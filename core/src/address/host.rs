@@ -4,13 +4,20 @@
 //! the next an address. So there is one spelling of an address, and names are ASCII: an
 //! internationalised name is given in its A-label form (`xn--…`, RFC 5890 §2.3.2.1), into which
 //! whoever registers it can turn it. Mapping it here would need the tables of UTS #46, whose editions
-//! differ between programs, which is the very doubt to be avoided.
+//! differ between programs, which is the very doubt to be avoided. Whoever gives one is told the
+//! A-labels to write, where these are beyond doubt ([`instead_of`]).
+//!
+//! Of the letters, digits and hyphens of RFC 1123 §2.1 one thing more is taken, as resolvers do: the
+//! underscore. And a hyphen may stand third and fourth in a label that does not begin with `xn--`,
+//! although RFC 5890 §2.3.1 reserves such labels: many that are in use have them there.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::idna;
 
 /// The longest name, in bytes, without a final dot (RFC 1035 §2.3.4).
 const NAME_BYTES_MAX: usize = 253;
@@ -41,6 +48,10 @@ pub enum HostError {
     NotIpv6,
     /// A label is empty: there are two dots in a row, or one at the start.
     EmptyLabel,
+    /// A label begins or ends with a hyphen.
+    OuterHyphen,
+    /// A label begins with `xn--` and is no A-label.
+    NotALabel,
     /// A label has more than 63 bytes, or all of it more than 253.
     TooLong,
 }
@@ -52,7 +63,7 @@ impl HostError {
         match self {
             Self::Empty => "names no host",
             Self::NotAscii => {
-                "has a host that is not ASCII; give an internationalised name as its A-label, xn--…"
+                "has a host that is not ASCII; give an internationalised name in A-labels, xn--…"
             }
             Self::ForbiddenCharacter => "has a host with a character that no name has",
             Self::OddAddress => {
@@ -61,6 +72,13 @@ impl HostError {
             }
             Self::NotIpv6 => "has something in brackets that is no IPv6 address",
             Self::EmptyLabel => "has a host with an empty label",
+            Self::OuterHyphen => {
+                "has a host with a label that begins or ends with a hyphen (RFC 1123 §2.1)"
+            }
+            Self::NotALabel => {
+                "has a host with a label that begins with xn-- and is no A-label, the one spelling \
+                 in Punycode (RFC 5890 §2.3.2.1, RFC 3492)"
+            }
             Self::TooLong => "has a host that is longer than a name can be",
         }
     }
@@ -118,8 +136,22 @@ impl FromStr for Host {
         if name.rsplit('.').next().is_some_and(is_number) {
             return Err(HostError::OddAddress);
         }
+        if name.split('.').any(|label| label.starts_with('-') || label.ends_with('-')) {
+            return Err(HostError::OuterHyphen);
+        }
+        if !name.split('.').all(idna::is_plain_or_a_label) {
+            return Err(HostError::NotALabel);
+        }
         Ok(Self::Name(name))
     }
+}
+
+/// What to write instead of a name that is not ASCII: its A-labels. `None` if it needs none, cannot be
+/// a host either way, or has characters that are mapped in ways on which programs differ.
+#[must_use]
+pub fn instead_of(text: &str) -> Option<String> {
+    let name = (!text.is_ascii()).then(|| idna::in_a_labels(text)).flatten()?;
+    name.parse::<Host>().is_ok().then_some(name)
 }
 
 /// Whether some program takes a label for a number: decimal, octal or hexadecimal, as `inet_aton` and
@@ -164,12 +196,18 @@ pub struct HostPatternError {
 
 impl fmt::Display for HostPatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is no host name; write hooks.internal, or *.internal for all below it; an address \
-             is allowed by a block",
-            self.text.escape_debug()
-        )
+        let (rest, below) = match self.text.strip_prefix("*.") {
+            Some(rest) => (rest, "*."),
+            None => (self.text.as_str(), ""),
+        };
+        write!(f, "`{}` is no host name; ", self.text.escape_debug())?;
+        match instead_of(rest) {
+            Some(name) => write!(f, "write {below}{name}"),
+            None => f.write_str(
+                "write hooks.internal, or *.internal for all below it; an address is allowed by a \
+                 block",
+            ),
+        }
     }
 }
 

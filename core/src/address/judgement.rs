@@ -72,6 +72,9 @@ pub enum Reason {
         /// What is wrong, as the rest of a sentence on the target.
         #[serde(rename = "problem", serialize_with = "problem")]
         error: UrlError,
+        /// The host to write instead, if that is beyond doubt.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instead: Option<String>,
     },
 }
 
@@ -134,7 +137,8 @@ impl fmt::Display for Reason {
             }
             Self::Port { port } => write!(f, "has the port {port}, which ports does not have"),
             Self::NoAddress => f.write_str("has no address"),
-            Self::Malformed { error } => error.fmt(f),
+            Self::Malformed { error, instead: None } => error.fmt(f),
+            Self::Malformed { error, instead: Some(host) } => write!(f, "{error}; write {host}"),
         }
     }
 }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::cidr::Cidr;
 use super::embedded;
-use super::host::{Host, HostError, HostPattern};
+use super::host::{self, Host, HostError, HostPattern};
 use super::judgement::{Judgement, Reason};
 use super::registry;
-use super::url::{EndpointUrl, Scheme, UrlError};
+use super::url::{self, EndpointUrl, Scheme, UrlError};
 
 /// Which addresses, names, ports and schemes are allowed.
 ///
@@ -105,7 +105,12 @@ impl AddressPolicy {
     ///
     /// The judgement that denies it.
     pub fn judge_url(&self, text: &str) -> Result<(EndpointUrl, Judgement), Judgement> {
-        let malformed = |error| Judgement::deny(None, Reason::Malformed { error });
+        let malformed = |error| {
+            let instead = || host::instead_of(url::host_of(text)?);
+            let is_of_name = error == UrlError::Host(HostError::NotAscii);
+            let instead = if is_of_name { instead() } else { None };
+            Judgement::deny(None, Reason::Malformed { error, instead })
+        };
         let url = EndpointUrl::parse(text).map_err(malformed)?;
         let judgement = self.judge_endpoint(url.scheme, &url.host, url.port);
         if judgement.allowed { Ok((url, judgement)) } else { Err(judgement) }
@@ -147,7 +152,8 @@ impl AddressPolicy {
                 } else {
                     error
                 };
-                Judgement::deny(None, Reason::Malformed { error: UrlError::Host(error) })
+                let instead = host::instead_of(text);
+                Judgement::deny(None, Reason::Malformed { error: UrlError::Host(error), instead })
             }
         }
     }

@@ -137,8 +137,7 @@ impl EndpointUrl {
         }
         let (scheme, rest) = text.split_once("://").ok_or(UrlError::NotAbsolute)?;
         let scheme: Scheme = scheme.parse()?;
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
+        let (authority, path) = rest.split_at(end_of_authority(rest));
         if authority.is_empty() {
             return Err(UrlError::NotAUrl);
         }
@@ -164,6 +163,17 @@ impl EndpointUrl {
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         Ok(Self { scheme, host, port, authority: authority.to_owned(), path })
     }
+}
+
+/// The host of a URL as it is written, if one can be told.
+pub(super) fn host_of(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("://")?;
+    let (host, _) = split_authority(&rest[..end_of_authority(rest)]).ok()?;
+    Some(host)
+}
+
+fn end_of_authority(rest: &str) -> usize {
+    rest.find(['/', '?']).unwrap_or(rest.len())
 }
 
 /// RFC 3986 §3.1.

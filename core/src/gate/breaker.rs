@@ -57,6 +57,24 @@ pub struct DisableRule {
     /// are not enough. It belongs to `failing_for` and is no condition of its own.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub failures_min: u32,
+    /// When `failing_for` begins; without it, at the first failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockRule>,
+}
+
+/// When `failing_for` begins: at the first failure before which, without a success in between, there
+/// was one at most `within` and at least `apart` ago. A short outage starts no clock, however many
+/// attempts fail in it.
+///
+/// `within` is at least twice as long as `apart`: then the first and the last failure so far are all
+/// that has to be remembered (see [`History`]).
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockRule {
+    /// The longest time between two failures of one outage.
+    pub within: Millis,
+    /// The shortest time between the two that start the clock.
+    pub apart: Millis,
 }
 
 /// The breaker's state.
@@ -117,9 +135,12 @@ pub struct History {
     /// Failures since the last success, over all pauses.
     #[serde(skip_serializing_if = "crate::is_default")]
     streak: u32,
-    /// When the first of them was.
+    /// Since when the endpoint counts as failing: the first of them, or the one that started the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     failing_since: Option<Timestamp>,
+    /// As long as the clock has not started: the first failure of the outage, and the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before_clock: Option<(Timestamp, Timestamp)>,
     /// How attempts ended, for the window.
     #[serde(skip_serializing_if = "Outcomes::is_empty")]
     ended: Outcomes,
@@ -137,13 +158,33 @@ impl History {
         if !failed {
             self.streak = 0;
             self.failing_since = None;
-        } else if rule.disable.is_some() {
+            self.before_clock = None;
+        } else if let Some(disable) = &rule.disable {
             self.streak = self.streak.saturating_add(1);
-            self.failing_since.get_or_insert(now);
+            if self.failing_since.is_none() && self.starts_clock(disable.clock.as_ref(), now) {
+                self.failing_since = Some(now);
+                self.before_clock = None;
+            }
         }
         if let Some(window) = &rule.window {
             self.ended.add(window, now, failed);
         }
+    }
+
+    /// Whether the clock starts with a failure at `now`.
+    ///
+    /// As long as it has not, the failures that are at most `within` old lie less than `apart` from
+    /// each other. So if the first of them is too old by now, the last one is more than
+    /// `within - apart` old, which is at least `apart`: no other needs to be asked.
+    fn starts_clock(&mut self, clock: Option<&ClockRule>, now: Timestamp) -> bool {
+        let Some(clock) = clock else { return true };
+        let (first, last) = self.before_clock.unwrap_or((now, now));
+        // A clock that was set back keeps the span between the two.
+        let by = last.since(now);
+        let is_near = |at: &Timestamp| now.since(*at) <= clock.within;
+        let first = [first.minus(by), last.minus(by)].into_iter().find(is_near).unwrap_or(now);
+        self.before_clock = Some((first, now));
+        now.since(first) >= clock.apart
     }
 
     fn is_hopeless(&self, rule: &DisableRule, now: Timestamp) -> Option<Cause> {

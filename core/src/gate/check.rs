@@ -1,6 +1,6 @@
 //! What the types of a gate's settings cannot rule out.
 
-use super::{BreakerRule, GateRule, RATE_ATTEMPTS_MAX};
+use super::{BreakerRule, DisableRule, GateRule, RATE_ATTEMPTS_MAX};
 use crate::time::Millis;
 
 impl GateRule {
@@ -58,15 +58,37 @@ impl BreakerRule {
                 return Some(("gate.breaker.window.share_percent", "is more than 100"));
             }
         }
-        match &self.disable {
-            Some(rule) if rule.failures_in_a_row == 0 && rule.failing_for == Millis::ZERO => {
-                Some(("gate.breaker.disable", "has no condition"))
+        self.disable.as_ref().and_then(DisableRule::check)
+    }
+}
+
+impl DisableRule {
+    fn check(&self) -> Option<(&'static str, &'static str)> {
+        if self.failing_for == Millis::ZERO {
+            if self.failures_in_a_row == 0 {
+                return Some(("gate.breaker.disable", "has no condition"));
             }
-            Some(rule) if rule.failures_min > 0 && rule.failing_for == Millis::ZERO => Some((
-                "gate.breaker.disable.failures_min",
-                "is of no use without `failing_for`; give that, or `failures_in_a_row` instead",
-            )),
-            _ => None,
+            if self.failures_min > 0 {
+                return Some((
+                    "gate.breaker.disable.failures_min",
+                    "is of no use without `failing_for`; give that, or `failures_in_a_row` instead",
+                ));
+            }
+            if self.clock.is_some() {
+                return Some((
+                    "gate.breaker.disable.clock",
+                    "is of no use without `failing_for`: give that, too",
+                ));
+            }
         }
+        let clock = self.clock.as_ref()?;
+        if clock.apart == Millis::ZERO {
+            return Some((
+                "gate.breaker.disable.clock.apart",
+                "is 0s; give at least 1ms, or leave `clock` out to count from the first failure",
+            ));
+        }
+        (clock.within < clock.apart.times(2))
+            .then_some(("gate.breaker.disable.clock.within", "is shorter than twice `apart`"))
     }
 }

@@ -359,7 +359,7 @@ fn a_list_of_ports_and_schemes_is_kept_to() {
     let scheme = judged(&policy, "http://example.com:443/");
     assert!(!scheme.allowed && matches!(scheme.reason, Reason::Scheme { .. }), "{}", scheme.reason);
     let other = AddressPolicy::default().judge_url("gopher://example.com/").expect_err("no scheme");
-    assert_eq!(other.reason, Reason::Malformed { error: UrlError::Scheme });
+    assert_eq!(other.reason, Reason::Malformed { error: UrlError::Scheme, instead: None });
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! The breaker's further rules: a sliding window, the growth of pauses, and giving up.
 
-use hookproof_core::classify::Signal;
+use hookproof_core::classify::{PRESETS, Signal};
 use hookproof_core::gate::{
-    Admission, Breaker, BreakerRule, Cause, DisableRule, Gate, GateRule, StoredBreaker, Transition,
-    WindowRule, known_rules,
+    Admission, Breaker, BreakerRule, Cause, ClockRule, DisableRule, Gate, GateRule, StoredBreaker,
+    Transition, WindowRule, known_rules,
 };
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
 
 use crate::given::{at, check_round_trip, ms, secs};
 
-fn with(breaker: BreakerRule) -> GateRule {
+pub(crate) fn with(breaker: BreakerRule) -> GateRule {
     GateRule { breaker: Some(breaker), ..GateRule::default() }
 }
 
@@ -174,33 +174,11 @@ fn case_10_33_only_a_success_begins_the_count_of_failures_anew() {
 }
 
 #[test]
-fn five_days_of_nothing_but_failures_give_up() {
-    let known = known_rules().into_iter().find(|known| known.name == "svix").unwrap();
-    let rule = with(known.rule);
-    let day = 86_400_000;
-    let gives_up = |attempts: &[(i64, Signal)]| {
-        let mut gate = Gate::default();
-        let last = attempts
-            .iter()
-            .fold(None, |_, (now, signal)| Some(attempt(&mut gate, &rule, at(*now), *signal)));
-        matches!(last, Some(Some(Some(Transition::Disabled { .. }))))
-    };
-    let after_seven = |then: &[(i64, Signal)]| gives_up(&[&[(0, Failure); 7], then].concat());
-    assert!(after_seven(&[(5 * day, Failure)]));
-    assert!(!after_seven(&[(5 * day - 1, Failure)]));
-    assert!(!after_seven(&[(day, Success), (5 * day, Failure)]));
-    assert!(!after_seven(&[(5 * day, Neither)]));
-    // An endpoint with little traffic: seven failures in a month.
-    let rare: Vec<_> = (0..7).map(|failure| (failure * 5 * day, Failure)).collect();
-    assert!(!gives_up(&rare));
-    assert!(gives_up(&[rare, vec![(35 * day, Failure)]].concat()));
-}
-
-#[test]
 fn each_known_rule_is_a_valid_one() {
     for known in known_rules() {
         let policy = Policy { gate: with(known.rule), ..Policy::default() };
         assert_eq!(policy.validate(), Ok(()), "{}", known.name);
+        assert!(PRESETS.contains(&known.agreement), "{}", known.name);
         check_round_trip(&policy).unwrap();
     }
 }
@@ -225,4 +203,16 @@ fn settings_of_the_breaker_that_cannot_be_are_refused_by_name() {
         Some(DisableRule { failures_in_a_row: 9, failures_min: 8, ..DisableRule::default() });
     let alone = with(BreakerRule { disable, ..BreakerRule::default() });
     check(alone, "gate.breaker.disable.failures_min");
+    let clocked = |failing_for, within, apart| {
+        let clock = Some(ClockRule { within: ms(within), apart: ms(apart) });
+        let failures_in_a_row = 9;
+        let disable =
+            DisableRule { failures_in_a_row, failing_for, clock, ..DisableRule::default() };
+        with(BreakerRule { disable: Some(disable), ..BreakerRule::default() })
+    };
+    check(clocked(Millis::ZERO, 2, 1), "gate.breaker.disable.clock");
+    check(clocked(ms(9), 2, 0), "gate.breaker.disable.clock.apart");
+    check(clocked(ms(9), 3, 2), "gate.breaker.disable.clock.within");
+    let valid = Policy { gate: clocked(ms(9), 4, 2), ..Policy::default() };
+    assert_eq!(valid.validate(), Ok(()));
 }

@@ -13,14 +13,18 @@ use crate::given::{
 const RETRY: Verdict = Verdict::Retry { floor: None };
 
 /// What `outcome` means by default, what it means where client errors are retried, and what it
-/// says about the endpoint.
+/// says about the endpoint in both.
 fn check(outcome: Outcome, by_default: Verdict, lenient: Verdict, signal: Signal) {
+    check_signals(outcome, by_default, lenient, [signal; 2]);
+}
+
+fn check_signals(outcome: Outcome, by_default: Verdict, lenient: Verdict, signals: [Signal; 2]) {
     let default = Classification::default();
     let retrying = Classification { client_error: ClientError::Retry, ..default.clone() };
     assert_eq!(default.verdict(&outcome), by_default, "{outcome} by default");
     assert_eq!(retrying.verdict(&outcome), lenient, "{outcome} where client errors are retried");
-    assert_eq!(default.signal(&outcome), signal, "the signal of {outcome}");
-    assert_eq!(retrying.signal(&outcome), signal, "the signal of {outcome}, whatever the mode");
+    let told = [default, retrying].map(|agreement| agreement.signal(&outcome));
+    assert_eq!(told, signals, "the signals of {outcome}");
 }
 
 #[test]
@@ -59,15 +63,27 @@ fn a_410_ends_the_delivery_in_both_modes() {
 fn any_other_4xx_is_final_or_retried_as_the_setting_has_it() {
     let floor = Verdict::Retry { floor: Some(secs(60)) };
     for status in (400..=499).filter(|status| ![408, 410, 425, 429].contains(status)) {
-        check(answered(status), Verdict::Final, RETRY, Signal::Neither);
-        check(answered_later(status, secs(60)), Verdict::Final, floor, Signal::Neither);
+        let signals = [Signal::Neither, Signal::Failure];
+        check_signals(answered(status), Verdict::Final, RETRY, signals);
+        check_signals(answered_later(status, secs(60)), Verdict::Final, floor, signals);
     }
 }
 
 #[test]
-fn a_status_of_no_known_class_is_a_failure_that_is_retried() {
-    for status in (0..200).chain(600..=999).chain([u16::MAX]) {
+fn an_answer_that_is_not_the_final_one_is_a_failure_that_is_retried() {
+    for status in 0..200 {
         check(answered(status), RETRY, RETRY, Signal::Failure);
+        check(answered_later(status, secs(60)), RETRY, RETRY, Signal::Failure);
+    }
+}
+
+#[test]
+fn a_status_above_599_is_treated_as_a_5xx() {
+    let floor = Verdict::Retry { floor: Some(secs(60)) };
+    for status in (600..=999).chain([u16::MAX]) {
+        check(answered(status), RETRY, RETRY, Signal::Failure);
+        check(answered_later(status, secs(60)), floor, floor, Signal::Failure);
+        assert_eq!(Classification::default().judge(&answered(status)).throttle, None, "{status}");
     }
 }
 

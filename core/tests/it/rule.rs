@@ -1,7 +1,7 @@
 //! Rules of one's own, which stand before the agreement.
 
 use hookproof_core::classify::{
-    AGREEMENT, Classification, ClientError, DecidedBy, PRESETS, Signal, Throttle, Verdict,
+    AGREEMENT, Classification, ClientError, DecidedBy, Line, PRESETS, Signal, Throttle, Verdict,
 };
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::rule::{Action, Condition, Rule};
@@ -59,7 +59,7 @@ fn a_kind_of_failure_can_have_its_own_rule() {
         Signal::Failure,
     );
     let other = with(&[("dns", Action::Fail)]).judge(&failed(Failure::Tls));
-    assert_eq!((other.verdict, other.by), (RETRY, DecidedBy::Agreement(&AGREEMENT[7])));
+    assert_eq!((other.verdict, other.by), (RETRY, DecidedBy::Agreement(&AGREEMENT[9])));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_first_rule_that_fits_decides() {
     assert_eq!(judged(400), (Verdict::Gone, DecidedBy::Rule(1)));
     assert_eq!(judged(499), (Verdict::Gone, DecidedBy::Rule(1)));
     assert_eq!(judged(399), (RETRY, DecidedBy::Agreement(&AGREEMENT[1])));
-    assert_eq!(judged(500), (RETRY, DecidedBy::Agreement(&AGREEMENT[5])));
+    assert_eq!(judged(500), (RETRY, DecidedBy::Agreement(&AGREEMENT[6])));
 }
 
 #[test]
@@ -109,17 +109,35 @@ fn case_23_24_25_27_29_30_31_the_agreement_decides_by_these_lines() {
         (answered(410), "410"),
         (answered(401), "other 400-499"),
         (answered(500), "500-599"),
-        (answered(199), "any other status"),
-        (answered(600), "any other status"),
+        (answered(199), "100-199"),
+        (answered(600), "600-999"),
         (failed(Failure::Dns), "no answer"),
         (failed(Failure::Oversize), "no answer"),
-        (Outcome::Unknown, "no answer"),
+        (Outcome::Unknown, "unknown"),
         (failed(Failure::Blocked), "blocked"),
     ] {
         match Classification::default().judge(&outcome).by {
             DecidedBy::Agreement(decided) => assert_eq!(decided.when, line, "{outcome}"),
             DecidedBy::Rule(at) => unreachable!("there is no rule {at}"),
         }
+    }
+}
+
+#[test]
+fn the_line_that_decides_about_a_4xx_names_the_setting_that_decided() {
+    for (preset, setting) in
+        [("seed", "client_error final"), ("standard-webhooks", "client_error retry")]
+    {
+        let agreement = Classification::preset(preset).expect("it is known");
+        let DecidedBy::Agreement(line) = agreement.judge(&answered(404)).by else {
+            unreachable!("there are no rules")
+        };
+        assert_eq!(line.when, "other 400-499");
+        let about_4xx = |line: &&&Line| line.when == "other 400-499";
+        let lines: Vec<_> = agreement.lines().collect();
+        assert_eq!(lines.iter().filter(about_4xx).collect::<Vec<_>>(), [&line], "{preset}");
+        assert_eq!(lines.len(), AGREEMENT.len() - 1);
+        assert!(line.then.contains(setting), "{line:?}");
     }
 }
 
@@ -140,12 +158,14 @@ fn a_condition_is_a_status_a_range_or_a_kind_of_failure() {
     let read = |text: &str| text.parse::<Condition>().ok();
     assert_eq!(read("404"), Some(Condition::Status(404, 404)));
     assert_eq!(read("100-599"), Some(Condition::Status(100, 599)));
+    assert_eq!(read("600-999"), Some(Condition::Status(600, 999)));
     assert_eq!(read("500-500"), Some(Condition::Status(500, 500)));
     assert_eq!(read("connect_timeout"), Some(Condition::Failed(Failure::ConnectTimeout)));
     for wrong in [
         "",
         "99",
-        "600",
+        "099",
+        "1000",
         "0404",
         "404 ",
         "+44",
@@ -190,7 +210,7 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 fn rule() -> impl Strategy<Value = Rule> {
-    let status = (100..600_u16, 100..600_u16)
+    let status = (100..1000_u16, 100..1000_u16)
         .prop_map(|(one, other)| Condition::Status(one.min(other), one.max(other)));
     let failures = Failure::ALL[..Failure::ALL.len() - 1].to_vec();
     let failure = proptest::sample::select(failures).prop_map(Condition::Failed);

@@ -2,6 +2,7 @@
 //! finds it and its secrets are gone.
 
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
+use hookproof_core::event::EventType;
 use hookproof_core::gate::StoredGate;
 use hookproof_core::id::EndpointId;
 use hookproof_core::secret::Secrets;
@@ -46,6 +47,44 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<Endpoint>, StoreError> 
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map([], read)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The endpoints that want events of this type, the oldest first. Only what decides that is read, so
+/// that one whose URL or secrets cannot be read gets its deliveries, too; they wait.
+///
+/// If it cannot be read which types an endpoint wants, it is disabled, and gets the event: one too many
+/// can be cancelled, one that is lost is lost. Without an id that can be read there is nothing that a
+/// delivery could be for.
+pub(super) fn wanting(
+    connection: &Connection,
+    event_type: &EventType,
+) -> Result<Vec<EndpointId>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, event_types, status FROM endpoints WHERE status <> 'deleted'
+             ORDER BY created_at, id",
+    )?;
+    let (found, unreadable) = each(statement.query([])?, "id", |row| {
+        let id: EndpointId = checked(row, 0)?;
+        let types = from_json::<Vec<EventType>>(row, 1);
+        let is_enabled = row.get_ref(2)?.as_str()? == status_name(EndpointStatus::Enabled);
+        Ok((id, types, is_enabled))
+    })?;
+    // Of one that is disabled it was said before.
+    let mut failed = unreadable;
+    let mut wanting = Vec::new();
+    for (id, types, is_enabled) in found {
+        match types {
+            Ok(types) if !Endpoint::is_wanted(&types, event_type) => continue,
+            Ok(_) => {}
+            Err(error) if is_enabled => {
+                failed.push(Unreadable { key: id.as_str().to_owned(), error });
+            }
+            Err(_) => {}
+        }
+        wanting.push(id);
+    }
+    disable_unreadable(connection, &failed)?;
+    Ok(wanting)
 }
 
 pub(super) fn one(

@@ -22,12 +22,9 @@ pub(super) fn publish(
     let event = &publication.event;
     insert(connection, event, publication.idempotency_key.as_deref())?;
     let mut fan_out = 0;
-    for endpoint in endpoints::all(connection)? {
-        if !endpoint.wants(&event.event_type) {
-            continue;
-        }
-        let id = DeliveryId::of(&event.id, &endpoint.id);
-        let delivery = Delivery::new(id, event.id.clone(), endpoint.id, event.created_at);
+    for endpoint in endpoints::wanting(connection, &event.event_type)? {
+        let id = DeliveryId::of(&event.id, &endpoint);
+        let delivery = Delivery::new(id, event.id.clone(), endpoint, event.created_at);
         deliveries::insert(connection, &delivery)?;
         fan_out += 1;
     }

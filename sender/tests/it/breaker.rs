@@ -189,7 +189,7 @@ async fn the_breaker_of_one_endpoint_does_not_pause_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_is_given_up_is_disabled_and_its_delivery_waits() {
+async fn field_37_an_endpoint_that_is_given_up_is_disabled_and_its_delivery_waits() {
     let receiver = Receiver::with(&[500, 500]).await;
     let home = Home::new();
     let mut config = pausing(&[5, 5, 5, 5, 5], 200);

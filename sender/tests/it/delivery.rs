@@ -160,6 +160,20 @@ async fn a_404_is_retried_where_the_agreement_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_status_above_599_is_recorded_as_it_came_and_retried() {
+    let receiver = Receiver::with(&[600, 999, 200]).await;
+    let home = Home::new();
+    let sender = home.start(config(&[10, 10])).await;
+    let endpoint = sender.register(&receiver.url("/hook")).await;
+
+    let event = sender.publish("{}").await;
+    let seen = sender.settled(&endpoint.delivery_of(&event)).await;
+
+    assert!(matches!(seen.phase(), Phase::Delivered { .. }), "{seen:?}");
+    assert_eq!(seen.story(), ["600", "999", "200"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_is_not_followed() {
     let elsewhere = Receiver::with(&[200]).await;
     let mut answers: Vec<_> = [301, 302, 303, 307, 308]

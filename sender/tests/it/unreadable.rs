@@ -158,3 +158,62 @@ async fn an_endpoint_that_cannot_be_read_is_disabled_and_the_others_are_served()
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_cannot_be_read_gets_its_deliveries_and_holds_up_nobody_elses() {
+    for column in ["secrets", "event_types"] {
+        let (broken, healthy) = (Receiver::with(&[200]).await, Receiver::with(&[200]).await);
+        let home = Home::new();
+        let sender = home.start(config(&[])).await;
+        let broken_id = sender.register(&broken.url("/hook")).await.id;
+        sender.register(&healthy.url("/hook")).await;
+        sender.stop().await;
+        home.change(&format!(
+            "UPDATE endpoints SET {column} = concat('#', {column}) WHERE id = '{broken_id}'"
+        ));
+
+        let store = home.open().await;
+        publish(&store, 2).await;
+        drop(store);
+        assert_eq!(home.count("SELECT count(*) FROM deliveries"), 4, "{column}");
+        let disabled = "SELECT count(*) FROM endpoints WHERE status = 'disabled'";
+        let is_disabled = i64::from(column == "event_types");
+        assert_eq!(
+            home.count(disabled),
+            is_disabled,
+            "{column}: which events it wants is in doubt"
+        );
+
+        let sender = home.start(config(&[])).await;
+        until(&sender, 2, 0).await;
+        assert_eq!((broken.count(), healthy.count()), (0, 2), "{column}");
+        sender.stop().await;
+
+        // Mended and enabled, it gets what waited.
+        home.change(&format!(
+            "UPDATE endpoints SET status = 'enabled', {column} = substr({column}, 2)
+             WHERE id = '{broken_id}'"
+        ));
+        let sender = home.start(config(&[])).await;
+        until(&sender, 4, 0).await;
+        assert_eq!(broken.count(), 2, "{column}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_whose_id_cannot_be_read_gets_nothing_and_holds_up_nobody_elses() {
+    let receiver = Receiver::with(&[200]).await;
+    let home = Home::new();
+    let sender = home.start(config(&[])).await;
+    sender.register(&receiver.url("/broken")).await;
+    sender.stop().await;
+    home.change("UPDATE endpoints SET id = 'no id'");
+    let sender = home.start(config(&[])).await;
+    sender.register(&receiver.url("/hook")).await;
+    sender.stop().await;
+    let store = home.open().await;
+    publish(&store, 1).await;
+    drop(store);
+    assert_eq!(home.count("SELECT count(*) FROM deliveries"), 1);
+    assert_eq!(home.count("SELECT count(*) FROM endpoints WHERE status = 'disabled'"), 1);
+}
