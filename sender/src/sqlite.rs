@@ -109,9 +109,11 @@ impl Store for SqliteStore {
     }
 
     async fn orphans(&self, limit: u32) -> Result<Orphans, StoreError> {
+        // In this order: no attempt to a deleted endpoint begins any more, so what ends between the two
+        // looks is found by the second.
+        let is_under_way = self.database.read(deliveries::is_orphan_under_way).await?;
         let waiting = self.readable(move |c| deliveries::orphaned(c, limit)).await?;
         let is_all = waiting.len() < limit as usize;
-        let is_under_way = self.database.read(deliveries::is_orphan_under_way).await?;
         Ok(Orphans { waiting, is_more: is_under_way || !is_all })
     }
 
