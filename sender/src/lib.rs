@@ -36,7 +36,7 @@ pub(crate) struct Shared<H, S> {
     pub(crate) store: S,
     pub(crate) config: SenderConfig,
     pub(crate) tls: tls::Tls,
-    pub(crate) gates: Gates,
+    pub(crate) gates: Gates<H>,
     /// Wakes the dispatcher: something may be due.
     pub(crate) due: Notify,
     /// Wakes the notifier: a notice may be pending.
@@ -59,7 +59,7 @@ pub async fn run<H: Host, S: Store>(
         store,
         config,
         tls,
-        gates: Gates::default(),
+        gates: Gates::new(host.clone()),
         due: Notify::new(),
         notice: Notify::new(),
     });

@@ -8,6 +8,7 @@
 //! - [`scenario`], [`fault`]: what a history is about, and what goes wrong in it;
 //! - [`receiver`]: your own receiver in the wire world, in a test of a dozen lines;
 //! - [`wire`]: the world on turmoil, with real HTTP and real SQLite;
+//! - [`tape`]: what the wire world saw of core's machines, and how it is played again;
 //! - [`checkers`]: the invariants;
 //! - [`zoo`]: bugs that the suite must find, or it proves nothing;
 //! - [`plan`], [`minimise`], [`timeline`]: a failing history as a file, made small, and told;
@@ -31,6 +32,7 @@ pub mod receiver;
 pub mod scenario;
 pub mod sometimes;
 pub mod suite;
+pub mod tape;
 pub mod timeline;
 pub mod wire;
 pub mod zoo;

@@ -21,5 +21,5 @@ mod world;
 pub(crate) use application::Integration;
 pub(crate) use candidate::{Candidate, Listener};
 pub use host::SimHost;
-pub use world::run;
 pub(crate) use world::run_candidate;
+pub use world::{run, run_taped};

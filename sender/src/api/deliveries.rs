@@ -108,9 +108,8 @@ async fn change<H: Host, S: Store>(
     const TRIES: usize = 8;
     for _ in 0..TRIES {
         let listed = shared.store.delivery(delivery_id(id)?).await?.ok_or_else(|| missing(id))?;
-        let step = listed
-            .delivery
-            .handle(shared.ctx(), input)
+        let step = shared
+            .decide(&listed.delivery, input)
             .map_err(|rejected| Problem::conflict(rejected.to_string()))?;
         if let Ok(committed) = shared.store.commit(step, Beside::default()).await? {
             return Ok((StatusCode::ACCEPTED, Json(committed.delivery)).into_response());

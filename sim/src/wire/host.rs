@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::clock::{Reading, SteadyClock};
 use hookproof_runtime::crash_point::CrashPoint;
+use hookproof_runtime::decision::Decision;
 use hookproof_runtime::host::Host;
 use turmoil::net::{TcpListener, TcpStream};
 
@@ -20,6 +21,7 @@ use super::stream::{Plan, SimStream};
 use super::witness::{AttemptName, Moment};
 use crate::fact::{Fact, Life as LifeNo};
 use crate::fault::{ConnectionFault, Fault};
+use crate::tape;
 use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant};
 
 /// The names of the hosts, which are also their names in the network.
@@ -80,6 +82,7 @@ impl SimHost {
         };
         if name == SENDER {
             lock(&stage.claimed).clear();
+            stage.journal.tape().see(tape::Event::SenderStarts);
             stage.witness().sender_starts(&host.moment());
         }
         if let Some(fault) = host.crash_fault().filter(|_| boots > 1) {
@@ -442,6 +445,10 @@ impl Host for SimHost {
         }
         stage.journal.chose(Fault::SlowCommit);
         Millis::new(stage.choices.between(self.name, "commit takes", 1, 10) * 100)
+    }
+
+    fn decided(&self, decision: &Decision<'_>) {
+        self.stage.journal.tape().decided(decision);
     }
 
     fn refuses_commit(&self) -> bool {

@@ -23,6 +23,7 @@ use crate::fact::{End, EventNo, Fact, Life, Written};
 use crate::fault::Fault;
 use crate::history::Totals;
 use crate::journal::Journal;
+use crate::tape;
 use crate::zoo::HarnessMutant;
 pub(super) use attempts::{AttemptName, Track};
 
@@ -277,6 +278,7 @@ impl Witness {
         record: Option<&AttemptRecord>,
         has_notice: bool,
     ) {
+        self.journal.tape().see(tape::Event::DeliveryKept(state.clone()));
         let id = state.id.as_str();
         let known = self.names.route_of(id, state.event_id.as_str(), state.endpoint_id.as_str());
         let asked = record.and_then(|record| self.asked_by(id, record.attempt));
@@ -316,6 +318,18 @@ impl Witness {
         self.judge_fault(at.now, state.id.as_str(), record);
     }
 
+    /// What both stores hold, seen by a look of its own.
+    pub(super) fn takes_stock(&mut self) {
+        match (self.sender.stock(), self.receiver.stock()) {
+            (Ok(deliveries), Ok(entries)) => {
+                self.journal.tape().see(tape::Event::Stock { deliveries, entries });
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                self.is_blind(self.latest, &error);
+            }
+        }
+    }
+
     /// A receiver on trial is asked for its books, for it need not tell when it commits.
     pub(super) fn ask_receiver(&mut self, now: Timestamp) {
         if self.receiver.are_on_trial() {
@@ -342,6 +356,9 @@ impl Witness {
                 ReceiverChange::Forgotten { source, event } => {
                     let (source, event) = (self.names.source(&source), self.names.event(&event));
                     self.tell(now, &Fact::Forgotten { source, event });
+                }
+                ReceiverChange::Stepped(entry) => {
+                    self.journal.tape().see(tape::Event::EntryKept(*entry));
                 }
                 ReceiverChange::Lost { event } => {
                     let event = self.names.event(&event);

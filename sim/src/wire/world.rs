@@ -32,13 +32,20 @@ use crate::history::{EPOCH, History, Totals, epoch};
 use crate::journal::{Counts, Journal};
 use crate::log::Errors;
 use crate::scenario::Scenario;
+use crate::tape::Tape;
 use crate::zoo::Mutant;
 
 /// Runs one history of `scenario`, which the choices determine to the last byte. With a mutant, that
 /// part of the world is wrong.
 #[must_use]
 pub fn run(scenario: &Scenario, choices: &Choices, mutant: Option<Mutant>) -> History {
-    run_with(scenario, choices, mutant, None)
+    run_with(scenario, choices, mutant, None).0
+}
+
+/// Runs one history, and tells with it what was seen of core's machines.
+#[must_use]
+pub fn run_taped(scenario: &Scenario, choices: &Choices) -> (History, Tape) {
+    run_with(scenario, choices, None, None)
 }
 
 /// Runs one history of the reference sender and of a receiver on trial.
@@ -47,7 +54,7 @@ pub(crate) fn run_candidate(
     choices: &Choices,
     candidate: Candidate,
 ) -> History {
-    run_with(scenario, choices, None, Some(candidate))
+    run_with(scenario, choices, None, Some(candidate)).0
 }
 
 fn run_with(
@@ -55,11 +62,11 @@ fn run_with(
     choices: &Choices,
     mutant: Option<Mutant>,
     candidate: Option<Candidate>,
-) -> History {
+) -> (History, Tape) {
     let journal = Journal::default();
-    let logged = journal.clone();
+    let (logged, taped) = (journal.clone(), journal.clone());
     let errors = Errors::new(move |text| logged.breakdown(epoch(), "log", &text));
-    tracing::subscriber::with_default(errors, || {
+    let history = tracing::subscriber::with_default(errors, || {
         match World::new(scenario, choices, mutant, candidate, journal) {
             Ok(world) => world.run(),
             Err((faults, what)) => History {
@@ -74,7 +81,8 @@ fn run_with(
                 totals: Totals::default(),
             },
         }
-    })
+    });
+    (history, taped.tape().take())
 }
 
 struct World<'a> {
@@ -174,6 +182,7 @@ impl<'a> World<'a> {
 
     fn run(mut self) -> History {
         while !self.step() {}
+        self.play_again();
         let violation = self.stage.witness().violation().cloned();
         if let Some(violation) = &violation {
             let text = format!("VIOLATION {}: {}", violation.invariant, violation.what);
@@ -193,6 +202,19 @@ impl<'a> World<'a> {
             simulated: self.now().since(epoch()),
             draws: self.stage.choices.draws(),
             totals: witness.totals(),
+        }
+    }
+
+    /// What was seen of core's machines must be what they do, and what the stores hold must follow.
+    /// A mutant changes just that.
+    fn play_again(&self) {
+        let mut witness = self.stage.witness();
+        if self.stage.mutant.is_some() || witness.violation().is_some() {
+            return;
+        }
+        witness.takes_stock();
+        if let Err(mismatch) = self.stage.journal.tape().check() {
+            witness.tell(self.now(), &Fact::Broke { what: &mismatch.to_string() });
         }
     }
 

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "histories are compared across threads")]
 
 mod choices;
+mod differential;
 mod explore;
 mod found;
 mod hunt;
