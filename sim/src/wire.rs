@@ -5,6 +5,8 @@ mod application;
 mod attacker;
 mod books;
 mod candidate;
+#[doc(hidden)]
+pub mod exchanges;
 mod fuse;
 mod host;
 mod lives;

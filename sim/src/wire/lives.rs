@@ -131,7 +131,7 @@ pub(super) async fn attacker(stage: Arc<Stage>) -> turmoil::Result {
 }
 
 /// Runs one life of a host, until its fuse blows. That it ends otherwise is a breakdown.
-async fn live<F, L>(name: &'static str, stage: &Arc<Stage>, life: F) -> turmoil::Result
+pub(super) async fn live<F, L>(name: &'static str, stage: &Arc<Stage>, life: F) -> turmoil::Result
 where
     F: FnOnce(SimHost) -> L,
     L: Future<Output = Result<(), String>> + Send + 'static,
@@ -147,12 +147,12 @@ where
     Ok(())
 }
 
-fn text(error: impl fmt::Display) -> String {
+pub(super) fn text(error: impl fmt::Display) -> String {
     error.to_string()
 }
 
 /// What everybody's listener binds to.
-fn everywhere() -> SocketAddr {
+pub(super) fn everywhere() -> SocketAddr {
     SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT)
 }
 
@@ -162,7 +162,7 @@ pub(super) fn address_policy(receiver: IpAddr) -> AddressPolicy {
     AddressPolicy { allow_cidrs, ..AddressPolicy::default() }
 }
 
-fn database(path: PathBuf) -> DatabaseConfig {
+pub(super) fn database(path: PathBuf) -> DatabaseConfig {
     // The end of a process is modelled, the loss of power is not: see docs/sim.md.
     DatabaseConfig { path, durability: Durability::ProcessEnd }
 }

@@ -3,6 +3,7 @@
 //! Both stores are looked into after each commit, before anybody is told of it; requests and answers
 //! are seen as they pass. What only the process itself can know is told by [`super::watched`].
 
+mod assumed;
 mod attempts;
 
 use std::collections::BTreeMap;

@@ -314,7 +314,7 @@ impl<'a> World<'a> {
 }
 
 /// A folder for the stores: in memory where the system offers that, since nothing in it is to last.
-fn directory() -> std::io::Result<TempDir> {
+pub(super) fn directory() -> std::io::Result<TempDir> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir()
         && let Ok(directory) = TempDir::with_prefix_in("hookproof-", memory)
@@ -324,7 +324,7 @@ fn directory() -> std::io::Result<TempDir> {
     TempDir::with_prefix("hookproof-")
 }
 
-fn network(scenario: &Scenario) -> turmoil::Sim<'static> {
+pub(super) fn network(scenario: &Scenario) -> turmoil::Sim<'static> {
     let tick = scenario.tick.to_duration();
     turmoil::Builder::new()
         .epoch(UNIX_EPOCH + EPOCH)

@@ -1,0 +1,27 @@
+//! What a request and its response cost in the wire world, and without it.
+
+mod bare;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use hookproof_sim::wire::exchanges::{in_the_stores, over_the_seam};
+
+/// As many as a history has.
+const EXCHANGES: u32 = 40;
+
+fn exchanges(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("exchange");
+    group.throughput(Throughput::Elements(u64::from(EXCHANGES)));
+    group.bench_function("bare hyper on bare turmoil", |bencher| {
+        bencher.iter(|| bare::exchanges(EXCHANGES));
+    });
+    group.bench_function("in the wire world, without stores", |bencher| {
+        bencher.iter(|| over_the_seam(EXCHANGES).expect("nothing goes wrong"));
+    });
+    group.bench_function("its stores", |bencher| {
+        bencher.iter(|| in_the_stores(EXCHANGES).expect("nothing goes wrong"));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, exchanges);
+criterion_main!(benches);

@@ -1,0 +1,38 @@
+//! How much more a request and its response cost in the wire world than bare hyper on bare turmoil, both
+//! in turn in one process; ends with exit code 1 if it is more than 1.3 times.
+
+mod bare;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use hookproof_sim::wire::exchanges::{in_the_stores, over_the_seam};
+
+/// As many as a history has.
+const EXCHANGES: u32 = 40;
+/// How often each is measured. The least counts: whatever else runs on the machine only adds to it.
+const ROUNDS: u32 = 200;
+const RATIO_MAX: f64 = 1.3;
+
+#[expect(clippy::print_stdout, reason = "a measurement tells what it measured")]
+fn main() -> ExitCode {
+    let (mut bare, mut wire, mut stores) = (Duration::MAX, Duration::MAX, Duration::MAX);
+    for _ in 0..ROUNDS {
+        bare = bare.min(time(|| bare::exchanges(EXCHANGES)));
+        wire = wire.min(time(|| over_the_seam(EXCHANGES).expect("nothing goes wrong")));
+        stores = stores.min(time(|| in_the_stores(EXCHANGES).expect("nothing goes wrong")));
+    }
+    let each = |all: Duration| all.as_secs_f64() * 1e6 / f64::from(EXCHANGES);
+    let ratio = each(wire) / each(bare);
+    println!("an exchange, bare hyper on bare turmoil: {:.1} µs", each(bare));
+    println!("in the wire world, without its stores:   {:.1} µs, {ratio:.2} times", each(wire));
+    println!("its stores, apart:                       {:.1} µs", each(stores));
+    if ratio <= RATIO_MAX { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is measured is real time")]
+fn time(work: impl FnOnce() -> u32) -> Duration {
+    let began = Instant::now();
+    work();
+    began.elapsed()
+}
