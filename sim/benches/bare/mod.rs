@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hookproof_sim::wire::exchanges::{BODIES, headers, simulation};
@@ -56,6 +57,8 @@ async fn send(count: u32, answered: Arc<AtomicU32>) -> turmoil::Result {
             request = request.header(name, value);
         }
         let request = request.body(Full::new(Bytes::from_static(BODIES.0)))?;
+        // The latency that the wire world draws: as many ticks in both.
+        tokio::time::sleep(Duration::from_millis(u64::from(number % 4) * 10)).await;
         let stream = TcpStream::connect(("receiver", 80)).await?;
         let (mut requests, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;

@@ -1,6 +1,6 @@
 //! For benchmarks: what one exchange costs in the wire world, and what its stores cost, each by itself.
 //!
-//! [`over_the_seam`] has all of an exchange but the stores: tasks under a fuse, connections with a tap, the
+//! [`Exchanges`] have all of it but the stores: tasks under a fuse, connections with a tap, the
 //! programs' own client and server, the journal, the facts and the checkers. [`in_the_stores`] has the
 //! statements of both programs for one event, and the harness's looks into both files. No fault is on.
 
@@ -76,33 +76,51 @@ pub fn simulation() -> turmoil::Sim<'static> {
     network(&Scenario::default())
 }
 
-/// Lets so many exchanges happen, one after the other, each on a connection of its own; tells how many
-/// were answered.
-///
-/// # Errors
-///
-/// What went wrong, which is a violation too.
-pub fn over_the_seam(exchanges: u32) -> Result<u32, String> {
-    let stage = stage((PathBuf::new(), PathBuf::new()));
-    for number in 0..exchanges {
-        stage.witness().assumes(&delivery(number)?, &claimed(number)?, BODIES.0);
+/// A wire world before its exchanges.
+pub struct Exchanges {
+    stage: Arc<Stage>,
+    count: u32,
+}
+
+impl Exchanges {
+    /// So many are to happen. What the stores would have told of them is told now.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the identifiers, which is nothing.
+    pub fn new(count: u32) -> Result<Self, String> {
+        let stage = stage((PathBuf::new(), PathBuf::new()));
+        for number in 0..count {
+            stage.witness().assumes(&delivery(number)?, &claimed(number)?, BODIES.0);
+        }
+        Ok(Self { stage, count })
     }
-    let answered = Arc::new(AtomicU32::new(0));
-    let mut sim = simulation();
-    let shared = stage.clone();
-    sim.host(RECEIVER, move || {
-        let stage = shared.clone();
-        async move { live(RECEIVER, &stage, |host| serves(host)).await }
-    });
-    let (shared, count) = (stage.clone(), answered.clone());
-    sim.host(SENDER, move || {
-        let (stage, count) = (shared.clone(), count.clone());
-        async move { live(SENDER, &stage, |host| sends(host, exchanges, count)).await }
-    });
-    run(&mut sim, &stage, || answered.load(Ordering::Relaxed) == exchanges)?;
-    match stage.witness().violation() {
-        Some(violation) => Err(format!("{}: {}", violation.invariant, violation.what)),
-        None => Ok(exchanges),
+
+    /// Lets them happen, one after the other, each on a connection of its own; tells how many were
+    /// answered.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, which is a violation too.
+    pub fn run(self) -> Result<u32, String> {
+        let Self { stage, count } = self;
+        let answered = Arc::new(AtomicU32::new(0));
+        let mut sim = simulation();
+        let shared = stage.clone();
+        sim.host(RECEIVER, move || {
+            let stage = shared.clone();
+            async move { live(RECEIVER, &stage, serves).await }
+        });
+        let (shared, answers) = (stage.clone(), answered.clone());
+        sim.host(SENDER, move || {
+            let (stage, answers) = (shared.clone(), answers.clone());
+            async move { live(SENDER, &stage, |host| sends(host, count, answers)).await }
+        });
+        run(&mut sim, &stage, || answered.load(Ordering::Relaxed) == count)?;
+        match stage.witness().violation() {
+            Some(violation) => Err(format!("{}: {}", violation.invariant, violation.what)),
+            None => Ok(count),
+        }
     }
 }
 

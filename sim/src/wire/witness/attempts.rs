@@ -9,7 +9,7 @@ use crate::fact::{Fact, SentRequest};
 use crate::fault::Fault;
 use crate::wire::host::{RECEIVER, SENDER};
 use crate::wire::request::RawRequest;
-use crate::wire::verify::{digest, is_signed, is_valid, timestamp};
+use crate::wire::verify::{digest, is_signed, is_timely, timestamp};
 
 /// An attempt: its delivery's id, and its number.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -80,7 +80,7 @@ impl Witness {
         let route = self.names.route(&name.delivery);
         let id = request.header("webhook-id").unwrap_or_default();
         let names: Vec<&str> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
-        let is_signed = self.key_of(request).is_some_and(|key| is_signed(request, key));
+        let is_signed = self.is_signed(request);
         let published = self.bodies.get(&route.event).copied();
         let stamped = Timestamp::from_secs(timestamp(request));
         let sent = SentRequest {
@@ -114,10 +114,15 @@ impl Witness {
 
     /// Whether a receiver whose wall clock shows `wall` must take a request.
     pub(in crate::wire) fn is_valid(&self, request: &RawRequest, wall: Timestamp) -> Option<bool> {
-        match self.key_of(request) {
-            Some(key) => is_valid(request, key, wall.as_secs()),
-            None => Some(false),
+        match self.is_signed(request) {
+            true => is_timely(request, wall.as_secs()),
+            false => Some(false),
         }
+    }
+
+    fn is_signed(&self, request: &RawRequest) -> bool {
+        let signed = || self.key_of(request).is_some_and(|key| is_signed(request, key));
+        *request.is_signed.get_or_init(signed)
     }
 
     /// The receiver answers a request, which was valid or not when it left for it.
