@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use hookproof_core::inbox::Entry;
 use hookproof_core::time::Millis;
 
-use super::candidate::Ask;
 use super::observer::{Eye, ReceiverChange, ReceiverSeen};
 use crate::receiver::Report;
 
@@ -65,6 +64,9 @@ impl Books {
         }
     }
 }
+
+/// Asks for the books, as they are committed.
+type Ask = Box<dyn Fn() -> Report + Send>;
 
 /// What a receiver on trial reports.
 pub(super) struct Reported {

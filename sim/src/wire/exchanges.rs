@@ -33,6 +33,7 @@ use super::books::Books;
 use super::host::{PORT, RECEIVER, RECEIVER_NAME, SENDER, SimHost};
 use super::lives::{database, everywhere, live, text};
 use super::observer::Eye;
+use super::queue::Queue;
 use super::stage::Stage;
 use super::witness::{AttemptName, Witness};
 use super::world::{directory, network};
@@ -146,7 +147,8 @@ fn stage((sender, receiver): (PathBuf, PathBuf)) -> Arc<Stage> {
     let bounds = Scenario::default().bounds();
     let keys = std::iter::once(("shop".to_owned(), KEY.to_vec())).collect();
     let books = Books::Reference(Eye::new(receiver));
-    let witness = Witness::new((bounds, None), &policy, keys, journal.clone(), (sender, books));
+    let queue = Queue::Reference(Box::new(Eye::new(sender)));
+    let witness = Witness::new((bounds, None), &policy, keys, journal.clone(), (queue, books));
     Arc::new(Stage::new(Choices::seeded(0), journal, Faults::none(), 0, None, witness))
 }
 

@@ -114,6 +114,11 @@ impl SimHost {
         })
     }
 
+    /// `work`, which is part of an attempt.
+    pub(super) fn in_attempt<T: Future>(&self, name: AttemptName, work: T) -> InAttempt<T> {
+        InAttempt { task: Box::pin(work), name, stage: self.stage.clone() }
+    }
+
     fn crash_fault(&self) -> Option<Fault> {
         match self.name {
             SENDER => Some(Fault::SenderCrash),
@@ -257,17 +262,17 @@ fn reading(wall_ahead_ms: i64) -> Reading {
     Reading { wall_ns: now + wall_ahead_ms * 1_000_000, monotonic_ns: now }
 }
 
-/// The task of an attempt: whatever it does, it is known for which attempt.
-struct InAttempt<T> {
+/// The work of an attempt: whatever it does, it is known for which attempt.
+pub(super) struct InAttempt<T> {
     task: Pin<Box<T>>,
     name: AttemptName,
     stage: Arc<Stage>,
 }
 
-impl<T: Future<Output = ()>> Future for InAttempt<T> {
-    type Output = ();
+impl<T: Future> Future for InAttempt<T> {
+    type Output = T::Output;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T::Output> {
         *lock(&self.stage.current) = Some(self.name.clone());
         let polled = self.task.as_mut().poll(cx);
         *lock(&self.stage.current) = None;
@@ -320,8 +325,8 @@ impl Host for SimHost {
         match attempt {
             None => tokio::spawn(self.bound(task)),
             Some(name) => {
-                let (task, stage) = (Box::pin(task), self.stage.clone());
-                tokio::spawn(self.bound(InAttempt { task, name, stage }))
+                let task = self.in_attempt(name, task);
+                tokio::spawn(self.bound(task))
             }
         };
     }

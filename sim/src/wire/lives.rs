@@ -92,16 +92,18 @@ impl Receiver {
     }
 }
 
-/// What it takes to start a receiver on trial again and again.
+/// What it takes to start a program on trial again and again.
 #[derive(Clone)]
 pub(super) struct OnTrial {
+    /// Its host.
+    pub(super) name: &'static str,
     pub(super) stage: Arc<Stage>,
     pub(super) start: Start,
 }
 
 impl OnTrial {
     pub(super) async fn life(self) -> turmoil::Result {
-        live(RECEIVER, &self.stage, |host: SimHost| async move {
+        live(self.name, &self.stage, |host: SimHost| async move {
             let listener = host.listen(everywhere()).await.map_err(text)?;
             (self.start)(host, listener).await;
             Ok(())

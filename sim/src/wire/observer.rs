@@ -12,12 +12,34 @@ use serde::de::DeserializeOwned;
 /// What a commit at the sender changed, in the order in which it is to be told.
 #[derive(Debug)]
 pub(super) enum SenderChange {
-    Registered { id: String, url: String },
-    Stored { id: String, key: String, body: Vec<u8> },
-    Written { state: Box<Delivery>, record: Option<AttemptRecord>, has_notice: bool },
-    Lost { delivery: String },
-    Enabled { id: String, is_enabled: bool },
-    Noticed { delivery: String },
+    Registered {
+        id: String,
+        url: String,
+    },
+    Stored {
+        id: String,
+        key: String,
+        body: Vec<u8>,
+    },
+    Written {
+        state: Box<Delivery>,
+        record: Option<AttemptRecord>,
+        has_notice: bool,
+    },
+    Lost {
+        delivery: String,
+    },
+    /// A sender on trial has it in two places.
+    Doubled {
+        delivery: String,
+    },
+    Enabled {
+        id: String,
+        is_enabled: bool,
+    },
+    Noticed {
+        delivery: String,
+    },
 }
 
 /// What a commit at the receiver changed.

@@ -5,9 +5,9 @@
 
 mod assumed;
 mod attempts;
+mod trial;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use hookproof_core::delivery::{AttemptRecord, Delivery, Phase};
 use hookproof_core::outcome::Outcome;
@@ -16,7 +16,8 @@ use hookproof_core::time::{Millis, Timestamp};
 
 use super::books::Books;
 use super::names::Names;
-use super::observer::{Eye, ReceiverChange, SenderChange, SenderSeen};
+use super::observer::{ReceiverChange, SenderChange};
+use super::queue::Queue;
 use super::verify::digest;
 use super::watched::Gates;
 use crate::checkers::{Bounds, Checkers, Violation};
@@ -64,7 +65,7 @@ pub(super) struct Witness {
     wanted: BTreeMap<String, Vec<u8>>,
     /// The digest of what was published as an event.
     bodies: BTreeMap<EventNo, u64>,
-    sender: Eye<SenderSeen>,
+    sender: Queue,
     receiver: Books,
     attempts: BTreeMap<AttemptName, Track>,
     pub(super) gates: Gates,
@@ -91,7 +92,7 @@ impl Witness {
         policy: &Policy,
         keys: BTreeMap<String, Vec<u8>>,
         journal: Journal,
-        (sender, receiver): (PathBuf, Books),
+        (sender, receiver): (Queue, Books),
     ) -> Self {
         let mut witness = Self {
             checkers: Checkers::new(bounds, harness),
@@ -102,7 +103,7 @@ impl Witness {
             keys,
             wanted: BTreeMap::new(),
             bodies: BTreeMap::new(),
-            sender: Eye::new(sender),
+            sender,
             receiver,
             attempts: BTreeMap::new(),
             gates: Gates::default(),
@@ -157,13 +158,14 @@ impl Witness {
     /// The application was told that it is accepted.
     pub(super) fn accepted(&mut self, now: Timestamp, key: &str, event: &str) {
         self.accepted += 1;
+        self.ask_sender(now);
         let (publish, event) = (self.names.publish(key), self.names.event(event));
         self.tell(now, &Fact::Accepted { publish, event });
     }
 
     /// Whether everything that was published is settled on both sides.
     pub(super) fn is_drained(&self, publishes: usize) -> bool {
-        let seen = &self.sender.seen;
+        let seen = self.sender.seen();
         let is_open = |state: &Delivery| {
             matches!(state.phase, Phase::Scheduled { .. } | Phase::InFlight { .. })
         };
@@ -180,12 +182,12 @@ impl Witness {
 
     /// The endpoints that are disabled, by their ids.
     pub(super) fn disabled(&self) -> Vec<String> {
-        self.sender.seen.disabled().map(ToOwned::to_owned).collect()
+        self.sender.seen().disabled().map(ToOwned::to_owned).collect()
     }
 
     pub(super) fn totals(&self) -> Totals {
         let in_phase = |wanted: fn(&Phase) -> bool| {
-            let phases = self.sender.seen.deliveries().map(|delivery| &delivery.phase);
+            let phases = self.sender.seen().deliveries().map(|delivery| &delivery.phase);
             u64::try_from(phases.filter(|phase| wanted(phase)).count()).unwrap_or(u64::MAX)
         };
         Totals {
@@ -217,6 +219,8 @@ impl Witness {
 
     /// The sender's store has committed. Tells whether anything changed.
     pub(super) fn sender_committed(&mut self, at: &Moment) -> bool {
+        let life = if self.is_sender_on_trial() { trial::OWNER } else { at.life };
+        let at = &Moment { life, ..*at };
         let changes = match self.sender.look() {
             Ok(Some(changes)) => changes,
             Ok(None) => return false,
@@ -229,13 +233,22 @@ impl Witness {
                     let endpoint = self.names.endpoint_at(&id, &url);
                     self.tell(at.now, &Fact::Registered { endpoint, is_sound: true });
                 }
-                SenderChange::Stored { id, key, body } => self.stored(at, &id, &key, &body),
+                SenderChange::Stored { id, key, body } => {
+                    // A sender on trial does not say with which body.
+                    let as_wanted = self.wanted.get(&key).filter(|_| self.is_sender_on_trial());
+                    let body = as_wanted.cloned().unwrap_or(body);
+                    self.stored(at, &id, &key, &body);
+                }
                 SenderChange::Written { state, record, has_notice } => {
                     self.written(at, &state, record.as_ref(), has_notice);
                 }
                 SenderChange::Lost { delivery } => {
                     let event = self.names.route(&delivery).event;
                     self.tell(at.now, &Fact::Lost { event });
+                }
+                SenderChange::Doubled { delivery } => {
+                    let route = self.names.route(&delivery);
+                    self.tell(at.now, &Fact::Doubled { route });
                 }
                 SenderChange::Enabled { id, is_enabled } => {
                     let endpoint = self.names.endpoint(&id);

@@ -15,6 +15,7 @@ mod receiver;
 mod regressions;
 mod replay;
 mod seeds;
+mod sender;
 mod suite;
 mod timeline;
 mod wire;

@@ -17,7 +17,7 @@ impl Witness {
         self.stored(&at, event, event, body);
         self.written(&at, first, None, false);
         self.written(&at, claimed, None, false);
-        self.sender.seen.assumes(claimed);
+        self.sender.assumes(claimed);
         let event = self.names.event(event);
         self.tell(now, &Fact::Recorded { source: endpoint, event });
     }
