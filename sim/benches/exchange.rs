@@ -14,6 +14,9 @@ fn exchanges(criterion: &mut Criterion) {
     group.bench_function("bare hyper on bare turmoil", |bencher| {
         bencher.iter(|| bare::exchanges(EXCHANGES));
     });
+    group.bench_function("by the programs' own client and server", |bencher| {
+        bencher.iter(|| bare::by_the_programs(EXCHANGES));
+    });
     group.bench_function("in the wire world, without stores", |bencher| {
         let prepare = || Exchanges::new(EXCHANGES).expect("nothing is wrong");
         let run = |exchanges: Exchanges| exchanges.run().expect("nothing goes wrong");

@@ -1,4 +1,7 @@
-//! An exchange as it is without the wire world: bare hyper on bare turmoil.
+//! An exchange as it is without the wire world: bare hyper on bare turmoil, and the programs' own client
+//! and server there.
+
+mod plain;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -6,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hookproof_sim::wire::exchanges::{BODIES, headers, simulation};
+use hookproof_sim::wire::exchanges::{BODIES, request, simulation};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -14,8 +17,25 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use turmoil::net::{TcpListener, TcpStream};
 
-/// Lets so many exchanges happen, one after the other, each on a connection of its own.
+/// Lets so many exchanges of bare hyper happen, one after the other, each on a connection of its own.
 pub(crate) fn exchanges(count: u32) -> u32 {
+    run(count, serve, send)
+}
+
+/// The same with the programs' own client and server, on a host without faults, fuse and tap.
+pub(crate) fn by_the_programs(count: u32) -> u32 {
+    run(count, plain::serve, plain::send)
+}
+
+fn run<R, S>(
+    count: u32,
+    serve: impl Fn() -> R + 'static,
+    send: impl Fn(u32, Arc<AtomicU32>) -> S + 'static,
+) -> u32
+where
+    R: Future<Output = turmoil::Result> + 'static,
+    S: Future<Output = turmoil::Result> + 'static,
+{
     let answered = Arc::new(AtomicU32::new(0));
     let mut sim = simulation();
     sim.host("receiver", serve);
@@ -25,6 +45,12 @@ pub(crate) fn exchanges(count: u32) -> u32 {
         sim.step().expect("nothing goes wrong");
     }
     count
+}
+
+/// The latency that the wire world draws: as many ticks in all of them.
+#[expect(clippy::disallowed_methods, reason = "what is measured goes around the seam")]
+async fn latency(number: u32) {
+    tokio::time::sleep(Duration::from_millis(u64::from(number % 4) * 10)).await;
 }
 
 #[expect(clippy::disallowed_methods, reason = "what is measured goes around the seam")]
@@ -52,13 +78,8 @@ async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, In
 #[expect(clippy::disallowed_methods, reason = "what is measured goes around the seam")]
 async fn send(count: u32, answered: Arc<AtomicU32>) -> turmoil::Result {
     for number in 0..count {
-        let mut request = Request::post("/hooks/shop");
-        for (name, value) in headers(number)? {
-            request = request.header(name, value);
-        }
-        let request = request.body(Full::new(Bytes::from_static(BODIES.0)))?;
-        // The latency that the wire world draws: as many ticks in both.
-        tokio::time::sleep(Duration::from_millis(u64::from(number % 4) * 10)).await;
+        let request = request(number)?;
+        latency(number).await;
         let stream = TcpStream::connect(("receiver", 80)).await?;
         let (mut requests, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;

@@ -22,7 +22,7 @@ use hookproof_receiver::sqlite::SqliteInbox;
 use hookproof_receiver::store::{InboxStore as _, Moment, Verified};
 use hookproof_runtime::client::exchange;
 use hookproof_runtime::crash_point::CrashPoint;
-use hookproof_runtime::host::Host as _;
+use hookproof_runtime::host::Host;
 use hookproof_runtime::server::{self, AfterResponse, ServerLimits, read_body};
 use hookproof_sender::sqlite::SqliteStore;
 use hookproof_sender::store::{Beside, Publication, Store as _};
@@ -50,11 +50,7 @@ pub const BODIES: (&[u8], &[u8]) =
 const KEY: [u8; 32] = [7; 32];
 
 /// The header fields of a request, by number.
-///
-/// # Errors
-///
-/// What is wrong with the identifiers, which is nothing.
-pub fn headers(number: u32) -> Result<Vec<(&'static str, String)>, String> {
+fn headers(number: u32) -> Result<Vec<(&'static str, String)>, String> {
     let delivery = delivery(number)?;
     let secrets = Secrets::one(Secret::from_bytes(KEY.to_vec()).map_err(text)?);
     let (id, stamp) = (delivery.event_id.as_str(), epoch().as_secs());
@@ -152,7 +148,12 @@ fn stage((sender, receiver): (PathBuf, PathBuf)) -> Arc<Stage> {
     Arc::new(Stage::new(Choices::seeded(0), journal, Faults::none(), 0, None, witness))
 }
 
-async fn serves(host: SimHost) -> Result<(), String> {
+/// Serves as the receiver does, but without verifying or recording anything.
+///
+/// # Errors
+///
+/// If it cannot listen.
+pub async fn serves<H: Host>(host: H) -> Result<(), String> {
     let listener = host.listen(everywhere()).await.map_err(text)?;
     let reader = host.clone();
     let respond = move |request: Request<hyper::body::Incoming>, _| {
@@ -171,13 +172,22 @@ async fn serves(host: SimHost) -> Result<(), String> {
     Ok(())
 }
 
+/// The request of an exchange, by its number.
+///
+/// # Errors
+///
+/// What is wrong with it, which is nothing.
+pub fn request(number: u32) -> Result<Request<Full<Bytes>>, String> {
+    let mut request = Request::post("/hooks/shop");
+    for (name, value) in headers(number)? {
+        request = request.header(name, value);
+    }
+    request.body(Full::new(Bytes::from_static(BODIES.0))).map_err(text)
+}
+
 async fn sends(host: SimHost, exchanges: u32, answered: Arc<AtomicU32>) -> Result<(), String> {
     for number in 0..exchanges {
-        let mut request = Request::post("/hooks/shop");
-        for (name, value) in headers(number)? {
-            request = request.header(name, value);
-        }
-        let request = request.body(Full::new(Bytes::from_static(BODIES.0))).map_err(text)?;
+        let request = request(number)?;
         let name = AttemptName { delivery: delivery(number)?.id.as_str().to_owned(), number: 1 };
         host.stage.attempt_follows(name);
         let (tell, told) = tokio::sync::oneshot::channel();
@@ -194,7 +204,12 @@ async fn sends(host: SimHost, exchanges: u32, answered: Arc<AtomicU32>) -> Resul
     pending().await
 }
 
-async fn attempt(host: &SimHost, request: Request<Full<Bytes>>) -> Result<u16, String> {
+/// Makes an attempt as the sender does; tells the status.
+///
+/// # Errors
+///
+/// What came instead of an answer.
+pub async fn attempt<H: Host>(host: &H, request: Request<Full<Bytes>>) -> Result<u16, String> {
     let deadline = host.sleep(Millis::from_secs(10));
     let work = async {
         let address = host.resolve(RECEIVER_NAME, PORT).await.map_err(text)?;

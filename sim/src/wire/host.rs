@@ -70,7 +70,7 @@ impl SimHost {
             life.boots
         };
         tokio::spawn(fuse.clone().reap());
-        let clock = SteadyClock::new(reading(stage.wall_ahead(name)));
+        let clock = SteadyClock::new(reading(true_now(), stage.wall_ahead(name)));
         let host = Self {
             name,
             stage: stage.clone(),
@@ -103,7 +103,9 @@ impl SimHost {
     /// What all clocks of the host show.
     pub(super) fn moment(&self) -> Moment {
         let life = LifeNo { process: 0, number: self.boots };
-        Moment { now: true_now(), local: self.now(), wall: self.wall(), life }
+        let (now, ahead) = (true_now(), self.stage.wall_ahead(self.name));
+        let local = lock(&self.clock).read(reading(now, ahead)).0;
+        Moment { now, local, wall: Timestamp::from_millis(now.as_millis() + ahead), life }
     }
 
     /// `task`, which ends with this life of the host.
@@ -256,9 +258,9 @@ impl SimHost {
 /// How long the sender waits after its store refused.
 const STORE_PAUSE: Millis = Millis::new(200);
 
-/// What both clocks of a host show whose wall clock is so far ahead.
-fn reading(wall_ahead_ms: i64) -> Reading {
-    let now = true_now().as_millis().saturating_mul(1_000_000);
+/// What both clocks of a host show at a moment whose wall clock is so far ahead.
+fn reading(now: Timestamp, wall_ahead_ms: i64) -> Reading {
+    let now = now.as_millis().saturating_mul(1_000_000);
     Reading { wall_ns: now + wall_ahead_ms * 1_000_000, monotonic_ns: now }
 }
 
@@ -306,7 +308,7 @@ impl Host for SimHost {
     const SIMULATED: bool = true;
 
     fn now(&self) -> Timestamp {
-        lock(&self.clock).read(reading(self.stage.wall_ahead(self.name))).0
+        lock(&self.clock).read(reading(true_now(), self.stage.wall_ahead(self.name))).0
     }
 
     fn wall(&self) -> Timestamp {
