@@ -42,6 +42,7 @@ pub struct By<R> {
 
 /// Something that was seen.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "most events are of the large kinds")]
 pub enum Event {
     /// A life of the sender begins: it knows no gate.
     SenderStarts,
