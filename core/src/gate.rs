@@ -127,6 +127,14 @@ pub struct Permit {
     pub probe: bool,
 }
 
+impl Permit {
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> PermitId {
+        self.id
+    }
+}
+
 /// The answer to a request for a permit.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use]

@@ -19,6 +19,7 @@ pub mod address;
 pub mod classify;
 mod date;
 pub mod delivery;
+pub mod dispatch;
 pub mod endpoint;
 pub mod event;
 pub mod gate;

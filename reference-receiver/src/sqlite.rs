@@ -3,11 +3,12 @@
 pub mod rows;
 
 use hookproof_core::id::{EventId, SourceId};
-use hookproof_core::inbox::{Entry, Input, Phase, Receipt, Rejected};
-use hookproof_core::ordering::{Decision, judge};
+use hookproof_core::inbox::{Entry, Input, Phase, Receipt, Rejected, Step};
+use hookproof_core::ordering::{Decision as Order, judge};
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::database::{Database, DatabaseConfig, OpenError, Schema, StoreError};
+use hookproof_runtime::decision::Decision;
 use hookproof_runtime::host::Host;
 use rusqlite::Connection;
 
@@ -61,19 +62,27 @@ impl<H: Host, E: Effect> SqliteInbox<H, E> {
 
 impl<H: Host, E: Effect> InboxStore for SqliteInbox<H, E> {
     async fn record(&self, delivery: Verified) -> Result<Recorded, StoreError> {
-        self.database.write(move |c| record(c, delivery)).await
+        let host = self.host.clone();
+        self.database.write(move |c| record(c, &host, delivery)).await
     }
 
     async fn recover(&self, moment: Moment) -> Result<u64, StoreError> {
-        self.database.write(move |c| release(c, &moment, Timestamp::MAX, Input::OwnerLost)).await
+        let host = self.host.clone();
+        self.database
+            .write(move |c| release(c, &host, &moment, Timestamp::MAX, Input::OwnerLost))
+            .await
     }
 
     async fn release_expired(&self, moment: Moment) -> Result<u64, StoreError> {
-        self.database.write(move |c| release(c, &moment, moment.now, Input::LeaseExpired)).await
+        let host = self.host.clone();
+        self.database
+            .write(move |c| release(c, &host, &moment, moment.now, Input::LeaseExpired))
+            .await
     }
 
     async fn claim(&self, moment: Moment) -> Result<Option<Work>, StoreError> {
-        self.database.write(move |c| claim(c, &moment)).await
+        let host = self.host.clone();
+        self.database.write(move |c| claim(c, &host, &moment)).await
     }
 
     async fn apply(
@@ -87,10 +96,12 @@ impl<H: Host, E: Effect> InboxStore for SqliteInbox<H, E> {
             .write(move |c| {
                 if let Some(versioned) = &versioned {
                     match judged(c, &work, versioned)? {
-                        Decision::Apply => {}
-                        Decision::Ignore => return supersede(c, &work, versioned, false, &moment),
-                        Decision::Reconcile => {
-                            return supersede(c, &work, versioned, true, &moment);
+                        Order::Apply => {}
+                        Order::Ignore => {
+                            return supersede(c, &host, &work, versioned, false, &moment);
+                        }
+                        Order::Reconcile => {
+                            return supersede(c, &host, &work, versioned, true, &moment);
                         }
                     }
                 }
@@ -100,8 +111,8 @@ impl<H: Host, E: Effect> InboxStore for SqliteInbox<H, E> {
     }
 
     async fn fail(&self, work: &Work, moment: Moment) -> Result<Failed, StoreError> {
-        let work = work.clone();
-        self.database.write(move |c| fail(c, &work, &moment)).await
+        let (host, work) = (self.host.clone(), work.clone());
+        self.database.write(move |c| fail(c, &host, &work, &moment)).await
     }
 
     async fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
@@ -123,10 +134,23 @@ impl<H: Host, E: Effect> InboxStore for SqliteInbox<H, E> {
 
 /// There is one writer, so nothing comes between the look and the insert; the unique key would
 /// refuse it all the same.
-fn record(connection: &Connection, delivery: Verified) -> Result<Recorded, StoreError> {
+fn record<H: Host>(
+    connection: &Connection,
+    host: &H,
+    delivery: Verified,
+) -> Result<Recorded, StoreError> {
     let Verified { source, event_id, body, content_type, received_at } = delivery;
     let stored = rows::load_entry(connection, &source, &event_id)?;
-    match Entry::receive(stored.as_ref(), source.clone(), event_id.clone(), received_at) {
+    let stored = stored.as_ref();
+    let receipt = Entry::receive(stored, source.clone(), event_id.clone(), received_at);
+    host.decided(&Decision::Receipt {
+        stored,
+        source: &source,
+        event_id: &event_id,
+        now: received_at,
+        receipt: &receipt,
+    });
+    match receipt {
         Receipt::New(entry) => {
             rows::insert_entry(connection, &entry, &body, &content_type)?;
             Ok(Recorded::New)
@@ -139,15 +163,16 @@ fn record(connection: &Connection, delivery: Verified) -> Result<Recorded, Store
 }
 
 /// Gives up the claims that end at `until` or before, as far as the machine agrees.
-fn release(
+fn release<H: Host>(
     connection: &Connection,
+    host: &H,
     moment: &Moment,
     until: Timestamp,
     input: Input,
 ) -> Result<u64, StoreError> {
     let mut released = 0;
     for stored in rows::claimed(connection, until)? {
-        let step = stored.handle(moment.ctx(), input);
+        let step = step(host, &stored, moment, input);
         if let Ok(next) = step.and_then(|step| step.onto(&stored)) {
             rows::update_entry(connection, &next)?;
             released += 1;
@@ -156,9 +181,13 @@ fn release(
     Ok(released)
 }
 
-fn claim(connection: &Connection, moment: &Moment) -> Result<Option<Work>, StoreError> {
+fn claim<H: Host>(
+    connection: &Connection,
+    host: &H,
+    moment: &Moment,
+) -> Result<Option<Work>, StoreError> {
     let Some(due) = rows::first_due(connection, moment.now)? else { return Ok(None) };
-    let step = due.entry.handle(moment.ctx(), Input::Claim);
+    let step = step(host, &due.entry, moment, Input::Claim);
     let Ok(entry) = step.and_then(|step| step.onto(&due.entry)) else { return Ok(None) };
     rows::update_entry(connection, &entry)?;
     Ok(Some(Work { entry, ..due }))
@@ -175,7 +204,7 @@ fn apply<H: Host, E: Effect>(
     moment: &Moment,
 ) -> Result<Applied, StoreError> {
     let input = Input::Applied { attempt: work.attempt() };
-    let Ok(next) = decide(connection, work, moment, input)? else {
+    let Ok(next) = decide(connection, host, work, moment, input)? else {
         return Ok(Applied::TakenOver);
     };
     let effect = in_savepoint(connection, || effect.apply(connection, work, moment.now))?;
@@ -199,21 +228,22 @@ fn judged(
     connection: &Connection,
     work: &Work,
     versioned: &Versioned,
-) -> Result<Decision, StoreError> {
+) -> Result<Order, StoreError> {
     let applied = rows::entity_version(connection, &work.entry.source, &versioned.entity)?;
     Ok(judge(applied, versioned.version, versioned.late))
 }
 
 /// Marks an event that a newer version, or the same one, came before: without its effect.
-fn supersede(
+fn supersede<H: Host>(
     connection: &Connection,
+    host: &H,
     work: &Work,
     versioned: &Versioned,
     reconciles: bool,
     moment: &Moment,
 ) -> Result<Applied, StoreError> {
     let input = Input::Superseded { attempt: work.attempt() };
-    let Ok(next) = decide(connection, work, moment, input)? else {
+    let Ok(next) = decide(connection, host, work, moment, input)? else {
         return Ok(Applied::TakenOver);
     };
     if reconciles {
@@ -223,9 +253,14 @@ fn supersede(
     Ok(Applied::Superseded)
 }
 
-fn fail(connection: &Connection, work: &Work, moment: &Moment) -> Result<Failed, StoreError> {
+fn fail<H: Host>(
+    connection: &Connection,
+    host: &H,
+    work: &Work,
+    moment: &Moment,
+) -> Result<Failed, StoreError> {
     let input = Input::Failed { attempt: work.attempt() };
-    let Ok(next) = decide(connection, work, moment, input)? else {
+    let Ok(next) = decide(connection, host, work, moment, input)? else {
         return Ok(Failed::TakenOver);
     };
     rows::update_entry(connection, &next)?;
@@ -240,8 +275,9 @@ fn fail(connection: &Connection, work: &Work, moment: &Moment) -> Result<Failed,
 
 /// The step is made from the entry as it was claimed, so that the version fences a worker whose
 /// claim was given up: its step does not fit onto what is stored now.
-fn decide(
+fn decide<H: Host>(
     connection: &Connection,
+    host: &H,
     work: &Work,
     moment: &Moment,
     input: Input,
@@ -250,7 +286,15 @@ fn decide(
     let stored = rows::load_entry(connection, source, event_id)?.ok_or_else(|| {
         StoreError::Corrupt(format!("claimed event {event_id} of source {source} is missing"))
     })?;
-    Ok(work.entry.handle(moment.ctx(), input).and_then(|step| step.onto(&stored)))
+    Ok(step(host, &work.entry, moment, input).and_then(|step| step.onto(&stored)))
+}
+
+/// What `input` makes of an entry.
+fn step<H: Host>(host: &H, state: &Entry, moment: &Moment, input: Input) -> Result<Step, Rejected> {
+    let ctx = moment.ctx();
+    let result = state.handle(ctx, input);
+    host.decided(&Decision::Entry { state, ctx, input, result: &result });
+    result
 }
 
 /// Undoes what a failed effect has written, and leaves the rest of the transaction as it is.

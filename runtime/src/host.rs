@@ -9,6 +9,7 @@ use hookproof_core::time::{Millis, Timestamp};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::crash_point::CrashPoint;
+use crate::decision::Decision;
 
 /// The machine that a driver runs on.
 ///
@@ -81,6 +82,10 @@ pub trait Host: Clone + Send + Sync + 'static {
     fn refuses_commit(&self) -> bool {
         false
     }
+
+    /// Is told of each decision that a driver takes by core's machines, before anything is made of it:
+    /// a simulation keeps them, to make them again.
+    fn decided(&self, _decision: &Decision<'_>) {}
 
     /// Passes a crash point; never returns if the host ends there.
     fn at(&self, point: CrashPoint) -> impl Future<Output = ()> + Send {

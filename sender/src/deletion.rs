@@ -45,7 +45,7 @@ impl<H: Host, S: Store> Shared<H, S> {
 
     async fn cancel_some(&self, limit: u32) -> Result<bool, StoreError> {
         let orphans = self.store.orphans(limit).await?;
-        let cancel = |delivery: &Delivery| delivery.handle(self.ctx(), Input::Cancel).ok();
+        let cancel = |delivery: &Delivery| self.decide(delivery, Input::Cancel).ok();
         let steps: Vec<Step> = orphans.waiting.iter().filter_map(cancel).collect();
         if steps.is_empty() {
             return Ok(orphans.is_more);

@@ -8,14 +8,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hookproof_core::classify::Signal;
 use hookproof_core::delivery::{Committed, Ctx, Delivery, Effect, Input, Phase, Rejected, Step};
-use hookproof_core::gate::{Admission, Gate, Permit, StoredGate, Transition};
+use hookproof_core::dispatch::{Lesson, Places, Wanted};
+use hookproof_core::gate::{Permit, StoredGate, Transition};
 use hookproof_core::id::EndpointId;
 use hookproof_core::outcome::Outcome;
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::database::StoreError;
+use hookproof_runtime::decision::Decision;
 use hookproof_runtime::host::Host;
 use tokio::sync::{mpsc, watch};
 
@@ -26,8 +27,6 @@ use crate::store::{Beside, Claimed, DueEndpoint, Store};
 /// How many expired claims are settled in one pass, how many deliveries of an endpoint that are too
 /// old, and how many of deleted endpoints.
 const EXPIRED_MAX: u32 = 256;
-/// One place in so many is kept for endpoints that have no attempt under way.
-const KEPT_PART: u32 = 8;
 /// How long to wait after the store refused.
 const STORE_PAUSE: Millis = Millis::new(200);
 
@@ -40,7 +39,7 @@ pub(crate) struct Dispatcher<H, S> {
 }
 
 /// A claim that is wanted, with the permit for it.
-struct Wanted {
+struct Claim {
     step: Step,
     permit: Permit,
 }
@@ -99,7 +98,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
     async fn settle(&self, until: Timestamp, input: Input) -> Result<usize, StoreError> {
         let overdue = self.shared.store.leased(until, EXPIRED_MAX).await?;
         for delivery in &overdue {
-            let step = delivery.handle(self.shared.ctx(), input);
+            let step = self.shared.decide(delivery, input);
             self.shared.write(step, Beside::default()).await?;
         }
         Ok(overdue.len())
@@ -135,14 +134,17 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         endpoints.sort_by_key(|endpoint| gates.in_flight(&endpoint.id, now));
     }
 
-    /// An equal part of the places that are left, and some are kept for endpoints that hold none: so
-    /// endpoints that never answer cannot take them all.
+    /// How many attempts an endpoint may begin.
     fn share(&self, endpoint: &DueEndpoint, now: Timestamp, wanted: usize, to_share: usize) -> u32 {
-        let is_served = self.shared.gates.in_flight(&endpoint.id, now) > 0;
-        let kept = if is_served { self.shared.config.attempts_max / KEPT_PART } else { 0 };
-        let left = self.places_left(wanted).saturating_sub(kept);
-        let to_share = u32::try_from(to_share).unwrap_or(u32::MAX).max(1);
-        (left / to_share).max(1).min(left)
+        // The dispatcher holds one sender itself.
+        let taken = self.under_way.strong_count().saturating_sub(1).saturating_add(wanted);
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let places = Places {
+            attempts_max: self.shared.config.attempts_max,
+            taken: count(taken),
+            to_share: count(to_share),
+        };
+        places.share(self.shared.gates.in_flight(&endpoint.id, now) > 0)
     }
 
     /// Adds the claims that one endpoint's gate admits; tells when to look at it again.
@@ -151,7 +153,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         endpoint: &DueEndpoint,
         now: Timestamp,
         share: u32,
-        wanted: &mut Vec<Wanted>,
+        wanted: &mut Vec<Claim>,
     ) -> Result<Option<Timestamp>, StoreError> {
         let expiry = self.expire(endpoint, now).await?;
         let next = self.want_due(endpoint, now, share, wanted).await?;
@@ -169,10 +171,10 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         let store = &self.shared.store;
         let aged = store.aged_deliveries(endpoint.id.clone(), before, EXPIRED_MAX).await?;
         let is_all = aged.deliveries.len() < EXPIRED_MAX as usize;
+        let gates = &self.shared.gates;
         let ended = aged.deliveries.iter().filter_map(|delivery| {
-            let held = self.held(endpoint, delivery, now);
             // What the breaker held back is younger than it looks, and goes on waiting.
-            delivery.handle(self.shared.ctx(), Input::LifeExpired { held }).ok()
+            gates.expire(endpoint, delivery, self.shared.ctx()).ok()
         });
         let ended: Vec<Step> = ended.collect();
         let is_busy = !is_all && !ended.is_empty();
@@ -186,66 +188,36 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         Ok(if is_busy { Some(now) } else { next })
     }
 
-    /// For how long of the time since it was due the breaker held a delivery back.
-    fn held(&self, endpoint: &DueEndpoint, delivery: &Delivery, now: Timestamp) -> Millis {
-        let Phase::Scheduled { due, .. } = delivery.phase else { return Millis::ZERO };
-        self.with_gate(endpoint, |gate| gate.held(due, now))
-    }
-
-    /// Works with the gate of an endpoint, which is restored if this is the first time.
-    fn with_gate<T>(&self, endpoint: &DueEndpoint, work: impl FnOnce(&mut Gate) -> T) -> T {
-        self.shared.gates.with(&endpoint.id, || endpoint.gate.clone(), work)
-    }
-
     async fn want_due(
         &self,
         endpoint: &DueEndpoint,
         now: Timestamp,
         share: u32,
-        wanted: &mut Vec<Wanted>,
+        wanted: &mut Vec<Claim>,
     ) -> Result<Option<Timestamp>, StoreError> {
         if !endpoint.is_due {
             return Ok(endpoint.next_due);
         }
-        let policy = &self.shared.config.policy;
-        let room = match self.with_gate(endpoint, |gate| gate.room(&policy.gate, now)) {
+        let (gates, rule) = (&self.shared.gates, &self.shared.config.policy.gate);
+        let room = match gates.room(endpoint, rule, now) {
             Ok(room) => room.min(share),
             Err((until, _why)) => return Ok(Some(until)),
         };
         let due = self.shared.store.due_deliveries(endpoint.id.clone(), now, room).await?;
         for delivery in due {
-            let held = self.held(endpoint, &delivery, now);
-            let admitted = Input::Admitted { held };
-            let Ok(step) = delivery.handle(self.shared.ctx(), admitted) else { continue };
-            if !matches!(step.next().phase, Phase::InFlight { .. }) {
-                // It became too old while it waited: there is nothing to send.
-                self.shared.write(Ok(step), Beside::default()).await?;
-                continue;
-            }
-            match self.admit(&delivery, now) {
-                Admission::Go(permit) => wanted.push(Wanted { step, permit }),
-                Admission::Defer { until, .. } => return Ok(Some(until)),
+            match gates.want(endpoint, &delivery, self.shared.ctx()) {
+                Wanted::Claim(step, permit) => wanted.push(Claim { step, permit }),
+                Wanted::Ends(step) => self.shared.write(Ok(step), Beside::default()).await?,
+                Wanted::Stale(rejected) => tracing::debug!(%rejected, "a stale input"),
+                Wanted::Deferred { until, .. } => return Ok(Some(until)),
             }
         }
         // More may be due than there was room for: an attempt that ends wakes the dispatcher.
         Ok(endpoint.next_due)
     }
 
-    fn admit(&self, delivery: &Delivery, now: Timestamp) -> Admission {
-        let policy = &self.shared.config.policy;
-        let gates = &self.shared.gates;
-        gates.known(&delivery.endpoint_id, |gate| gate.admit(&policy.gate, now, policy.lease()))
-    }
-
-    fn places_left(&self, wanted: usize) -> u32 {
-        // The dispatcher holds one sender itself.
-        let taken = self.under_way.strong_count().saturating_sub(1).saturating_add(wanted);
-        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
-        self.shared.config.attempts_max.saturating_sub(taken)
-    }
-
     /// Commits the claims; only those that are committed become attempts.
-    async fn start(&self, wanted: Vec<Wanted>) -> Result<(), StoreError> {
+    async fn start(&self, wanted: Vec<Claim>) -> Result<(), StoreError> {
         if wanted.is_empty() {
             return Ok(());
         }
@@ -260,7 +232,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
             Ok(claims) => claims,
             Err(error) => {
                 for (endpoint, permit) in permits {
-                    self.release(&endpoint, permit, Signal::Neither);
+                    self.release(&endpoint, permit);
                 }
                 return Err(error);
             }
@@ -269,7 +241,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
             match claim {
                 Ok(claimed) => self.begin(claimed, permit),
                 Err(_rejected) => {
-                    self.release(&endpoint, permit, Signal::Neither);
+                    self.release(&endpoint, permit);
                 }
             }
         }
@@ -287,10 +259,10 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         endpoints.into_iter().map(|id| (id.clone(), self.shared.gates.stored(id))).collect()
     }
 
-    fn release(&self, endpoint: &EndpointId, permit: Permit, signal: Signal) {
-        let policy = &self.shared.config.policy;
-        let now = self.shared.host.now();
-        self.shared.gates.known(endpoint, |gate| gate.record(&policy.gate, now, permit, signal));
+    /// Gives back the permit of a claim that was not made.
+    fn release(&self, endpoint: &EndpointId, permit: Permit) {
+        let rule = &self.shared.config.policy.gate;
+        self.shared.gates.learn(endpoint, rule, permit, Lesson::NOTHING);
     }
 
     fn begin(&self, claimed: Claimed, permit: Permit) {
@@ -335,18 +307,12 @@ impl<H: Host, S: Store> Attempt<H, S> {
         let policy = &shared.config.policy;
         let judgement = policy.classification.judge(&made.outcome);
         let endpoint = &delivery.endpoint_id;
-        let transition = shared.gates.known(endpoint, |gate| {
-            let now = shared.host.now();
-            if let Some(throttle) = judgement.throttle {
-                gate.throttle(&policy.gate, now, throttle);
-            }
-            gate.record(&policy.gate, now, permit, judgement.signal)
-        });
+        let transition = shared.gates.learn(endpoint, &policy.gate, permit, judgement.into());
         let gives_up = matches!(transition, Some(Transition::Disabled { .. }));
         log_transition(endpoint, transition);
         let input = Input::Finished { attempt, outcome: made.outcome };
         loop {
-            let step = delivery.handle(shared.ctx(), input);
+            let step = shared.decide(&delivery, input);
             // As it is now: while this one waited, others may have moved it on.
             let gate = Some(shared.gates.stored(endpoint));
             let beside = Beside { excerpt: made.excerpt.clone(), gate, gives_up };
@@ -372,6 +338,14 @@ impl<H: Host, S: Store> Shared<H, S> {
     /// What a step is judged by, now.
     pub(crate) fn ctx(&self) -> Ctx<'_> {
         Ctx { now: self.host.now(), entropy: self.host.entropy(), policy: &self.config.policy }
+    }
+
+    /// What `input` makes of a delivery.
+    pub(crate) fn decide(&self, state: &Delivery, input: Input) -> Result<Step, Rejected> {
+        let ctx = self.ctx();
+        let result = state.handle(ctx, input);
+        self.host.decided(&Decision::Delivery { state, ctx, input, result: &result });
+        result
     }
 
     /// Commits a step, then performs its effects. A stale step is thrown away: somebody else

@@ -38,7 +38,7 @@ pub(crate) struct Shared<H, S> {
     pub(crate) store: S,
     pub(crate) config: SenderConfig,
     pub(crate) tls: tls::Tls,
-    pub(crate) gates: Gates,
+    pub(crate) gates: Gates<H>,
     pub(crate) orphans: MaybeOrphans,
     /// Wakes the dispatcher: something may be due.
     pub(crate) due: Notify,
@@ -62,7 +62,7 @@ pub async fn run<H: Host, S: Store>(
         store,
         config,
         tls,
-        gates: Gates::default(),
+        gates: Gates::new(host.clone()),
         orphans: MaybeOrphans::default(),
         due: Notify::new(),
         notice: Notify::new(),

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fault::Fault;
 use crate::sometimes::Sometimes;
+use crate::tape::Recorder;
 
 /// One line of the trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,6 +45,7 @@ struct State {
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     state: Arc<Mutex<State>>,
+    tape: Recorder,
 }
 
 /// How often what happened.
@@ -105,6 +107,11 @@ impl Journal {
     #[must_use]
     pub fn first_breakdown(&self) -> Option<String> {
         self.lock().breakdown.clone()
+    }
+
+    /// The tape of what is seen of core's machines.
+    pub(crate) fn tape(&self) -> &Recorder {
+        &self.tape
     }
 
     /// The trace so far.

@@ -15,6 +15,7 @@ mod pace;
 mod queue;
 mod receiver;
 mod record;
+mod replica;
 mod sender;
 mod setup;
 mod store;
@@ -23,6 +24,7 @@ mod world;
 use hookproof_core::time::Timestamp;
 
 pub use pace::Pace;
+pub(crate) use replica::Replica;
 
 use crate::choices::Choices;
 use crate::fault::Faults;

@@ -56,15 +56,12 @@
 //! started with [`Life::spawn`] and randomness comes from [`Life::entropy`]. A trial runs its first
 //! seed twice, and says so if the two histories differ.
 
-mod life;
 mod trial;
-mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use life::{Busy, Disk, Life};
+pub use crate::trial::{Busy, Disk, Failure, Held, Life};
 pub use trial::Trial;
-pub use verdict::{Failure, Held};
 
 /// What a receiver has committed, as it says itself.
 ///

@@ -1,15 +1,19 @@
-//! The wire world: the real sender and the real receiver, or one [on trial](crate::receiver), on
-//! turmoil, real HTTP over simulated TCP, real SQLite.
+//! The wire world: the real sender and the real receiver, or one of them [on](crate::receiver)
+//! [trial](crate::sender), on turmoil, real HTTP over simulated TCP, real SQLite.
 
 mod application;
 mod attacker;
 mod books;
+mod calls;
 mod candidate;
+#[doc(hidden)]
+pub mod exchanges;
 mod fuse;
 mod host;
 mod lives;
 mod names;
 mod observer;
+mod queue;
 mod request;
 mod stage;
 mod stream;
@@ -19,7 +23,8 @@ mod witness;
 mod world;
 
 pub(crate) use application::Integration;
-pub(crate) use candidate::{Candidate, Listener};
+pub use calls::{Attempt, Client};
+pub(crate) use candidate::{Ask, Candidate, Listener};
 pub use host::SimHost;
-pub use world::run;
 pub(crate) use world::run_candidate;
+pub use world::{run, run_taped};

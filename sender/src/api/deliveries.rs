@@ -113,9 +113,8 @@ async fn change<H: Host, S: Store>(
         if input == Input::Replay && shared.store.gate(endpoint.clone()).await?.is_none() {
             return Err(Problem::conflict(format!("its endpoint `{endpoint}` is deleted")));
         }
-        let step = listed
-            .delivery
-            .handle(shared.ctx(), input)
+        let step = shared
+            .decide(&listed.delivery, input)
             .map_err(|rejected| Problem::conflict(rejected.to_string()))?;
         if let Ok(committed) = shared.store.commit(step, Beside::default()).await? {
             return Ok((StatusCode::ACCEPTED, Json(committed.delivery)).into_response());

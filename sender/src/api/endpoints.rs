@@ -127,14 +127,7 @@ pub(super) async fn enable<H: Host, S: Store>(
 ) -> Result<Response, Problem> {
     let id = known(&id)?;
     let stored = shared.store.gate(id.clone()).await?.ok_or_else(|| missing(id.as_str()))?;
-    let gate = shared.gates.with(
-        &id,
-        || stored,
-        |gate| {
-            gate.reset();
-            gate.stored()
-        },
-    );
+    let gate = shared.gates.reset(&id, &stored);
     let response = set_status(&shared.store, id, EndpointStatus::Enabled, Some(gate)).await?;
     shared.due.notify_one();
     Ok(response)

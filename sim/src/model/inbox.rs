@@ -66,6 +66,12 @@ impl Inbox {
         &self.wake
     }
 
+    /// What waits for a worker and has been due longest.
+    pub(super) fn first_due(&self, now: Timestamp) -> Option<Key> {
+        let mut due = self.wake.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key);
+        due.find(|key| matches!(self.entries[key].entry.phase, Phase::Pending { .. }))
+    }
+
     pub(super) fn is_settled(&self) -> bool {
         self.wake.is_empty()
     }

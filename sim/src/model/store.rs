@@ -181,6 +181,20 @@ impl Store {
         &self.due[index(endpoint)]
     }
 
+    /// The rows of an endpoint that are due by then, the longest due first.
+    pub(super) fn due_by(
+        &self,
+        endpoint: EndpointNo,
+        now: Timestamp,
+    ) -> impl Iterator<Item = usize> {
+        self.due(endpoint).iter().take_while(move |(due, _)| *due <= now).map(|(_, row)| *row)
+    }
+
+    /// The rows in flight whose lease has ended by then, those first that ended first.
+    pub(super) fn leased_until(&self, until: Timestamp) -> impl Iterator<Item = usize> {
+        self.leased.iter().take_while(move |(end, _)| *end <= until).map(|(_, row)| *row)
+    }
+
     /// What is in flight, those first whose lease ends first.
     pub(super) fn leased(&self) -> &BTreeSet<(Timestamp, usize)> {
         &self.leased

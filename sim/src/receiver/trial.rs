@@ -1,12 +1,10 @@
-//! A receiver on trial: how its histories are run.
+//! A receiver on trial: how it is started, served and asked.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hookproof_core::secret::Secret;
 use hookproof_runtime::crash_point::CrashPoint;
@@ -16,33 +14,19 @@ use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};
 use tower_service::Service;
 
-use super::life::lock;
 use super::{Failure, Held, Life, Report};
-use crate::choices::Choices;
-use crate::history::History;
-use crate::minimise::minimise_by;
-use crate::plan::Plan;
 use crate::scenario::Scenario;
-use crate::suite::World;
-use crate::wire::{Candidate, Integration, Listener, SimHost, run_candidate};
+use crate::trial::{Histories, Role, lock};
+use crate::wire::{Ask, Candidate, Listener, SimHost};
+
+/// Where a receiver takes requests unless the trial says otherwise.
+const PATH: &str = "/webhooks";
 
 /// Where the process may end between having made its answer and having written it.
 const ANSWER_READY: &str = "answer.ready";
 
-/// The most histories that are run to make a failing one small.
-const RUNS_MAX: u64 = 2000;
-
-/// Among how many seeds a history of a single event is looked for that fails the same way: of one
-/// that has many, some stay in the way of making it small.
-const SINGLE_SEEDS: u64 = 50;
-
 /// A receiver, and the histories that it is to hold in.
-pub struct Trial {
-    build: Box<dyn Fn(Integration, Secret) -> Candidate>,
-    scenario: Scenario,
-    path: String,
-    secret: Secret,
-}
+pub struct Trial(Histories);
 
 impl Trial {
     /// Puts a receiver on trial. `start` is called at the start of each life of its process, and
@@ -63,7 +47,7 @@ impl Trial {
         R: Into<Report>,
     {
         let (start, report) = (Arc::new(start), Arc::new(report));
-        let build = move |integration, secret: Secret| {
+        Self(Histories::new(Role::Receiver, PATH, move |integration, secret: Secret| {
             let state = Arc::new(Mutex::new(S::default()));
             let (asked, report, start) = (state.clone(), report.clone(), start.clone());
             Candidate {
@@ -73,34 +57,28 @@ impl Trial {
                     let service = start(life);
                     Box::pin(serve(host, listener, service))
                 }),
-                ask: Box::new(move || report(&lock(&asked)).into()),
+                ask: Ask::Receiver(Box::new(move || report(&lock(&asked)).into())),
             }
-        };
-        Self {
-            build: Box::new(build),
-            scenario: Scenario::mixed(),
-            path: "/webhooks".to_owned(),
-            secret: Secret::from_entropy([0x686f_6f6b, 0x7072_6f6f, 0x6620_7472, 0x6961_6c21]),
-        }
+        }))
     }
 
     /// What the histories are about, instead of [`Scenario::mixed`]: the events, the policies, the
     /// faults that the wire world has. The receiver is the only endpoint.
     #[must_use]
     pub fn scenario(self, scenario: Scenario) -> Self {
-        Self { scenario, ..self }
+        Self(self.0.scenario(scenario))
     }
 
     /// Where the receiver takes requests, instead of `/webhooks`.
     #[must_use]
     pub fn path(self, path: impl Into<String>) -> Self {
-        Self { path: path.into(), ..self }
+        Self(self.0.path(path.into()))
     }
 
     /// The secret that the receiver knows, instead of one that it asks its [`Life`] for.
     #[must_use]
     pub fn secret(self, secret: Secret) -> Self {
-        Self { secret, ..self }
+        Self(self.0.secret(secret))
     }
 
     /// Runs the history of each seed, and before them one without faults.
@@ -108,9 +86,8 @@ impl Trial {
     /// # Panics
     ///
     /// With the [`Failure`] of [`Trial::try_run`].
-    #[expect(clippy::panic, reason = "it is to be called by tests, which fail by panicking")]
     pub fn run(&self, seeds: Range<u64>) -> Held {
-        self.try_run(seeds).unwrap_or_else(|failure| panic!("{failure}"))
+        self.0.run(seeds)
     }
 
     /// Runs the history of each seed, and before them one without faults.
@@ -121,21 +98,7 @@ impl Trial {
     /// it does not take everything while nothing is wrong; if a history cannot be repeated; or if
     /// there is nothing to run.
     pub fn try_run(&self, seeds: Range<u64>) -> Result<Held, Failure> {
-        let scenario = self.checked(&seeds)?;
-        let calm = Scenario { faults: Vec::new(), ..scenario.clone() };
-        let history = self.seeded(&calm, seeds.start)?;
-        if history.totals.accepted == 0 || history.totals.delivered < history.totals.deliveries {
-            return Err(Failure::calm(seeds.start, &history));
-        }
-        let mut held = Held::default();
-        for seed in seeds.clone() {
-            let history = self.seeded(&scenario, seed)?;
-            if seed == seeds.start && self.history(&scenario, seed).hash != history.hash {
-                return Err(Failure::differs(seed));
-            }
-            held.add(&history);
-        }
-        Ok(held)
+        self.0.try_run(seeds)
     }
 
     /// The trace of a seed's history, byte for byte the same each time: milliseconds, who, what.
@@ -144,74 +107,7 @@ impl Trial {
     ///
     /// [`Failure`] if there is nothing to run.
     pub fn trace(&self, seed: u64) -> Result<String, Failure> {
-        let scenario = self.checked(&(seed..seed.saturating_add(1)))?;
-        let lines = self.history(&scenario, seed).lines;
-        Ok(lines
-            .iter()
-            .map(|line| format!("{} {} {}\n", line.at.as_millis(), line.who, line.text))
-            .collect())
-    }
-
-    /// The scenario as it is run, if it can be.
-    fn checked(&self, seeds: &Range<u64>) -> Result<Scenario, Failure> {
-        if seeds.is_empty() {
-            return Err(Failure::setup(format!("the seeds {seeds:?} are none; give 0..100")));
-        }
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/".contains(c);
-        let path = &self.path;
-        if !path.starts_with('/') || path.ends_with('/') || !path.chars().all(is_plain) {
-            let right = "give one such as \"/webhooks/shop\": from the root, no slash at its end, \
-                         no query";
-            return Err(Failure::setup(format!("the path {path:?} cannot be; {right}")));
-        }
-        let scenario = Scenario { endpoints: (1, 1), ..self.scenario.on_wire() };
-        scenario.validate().map_err(|error| Failure::setup(format!("the scenario's {error}")))?;
-        Ok(scenario)
-    }
-
-    fn history(&self, scenario: &Scenario, seed: u64) -> History {
-        self.chosen(scenario, &Choices::seeded(seed))
-    }
-
-    fn chosen(&self, scenario: &Scenario, choices: &Choices) -> History {
-        let text = self.secret.reveal();
-        let encoded = text.strip_prefix("whsec_").unwrap_or(&text);
-        // What a secret reveals is base64.
-        let key = STANDARD.decode(encoded).unwrap_or_default();
-        let integration = Integration { path: self.path.clone(), key };
-        run_candidate(scenario, choices, (self.build)(integration, self.secret.clone()))
-    }
-
-    /// The history of a seed, if nothing is wrong in it.
-    fn seeded(&self, scenario: &Scenario, seed: u64) -> Result<History, Failure> {
-        let history = self.history(scenario, seed);
-        let Some(violation) = &history.violation else { return Ok(history) };
-        let plan = Plan {
-            world: World::Wire,
-            scenario: scenario.clone(),
-            mutant: None,
-            invariant: violation.invariant,
-            draws: history.draws.clone(),
-        };
-        let plan = self.of_one_event(&plan, seed).unwrap_or(plan);
-        let run = |plan: &Plan, _| self.chosen(&plan.scenario, &Choices::recorded(&plan.draws));
-        Err(match minimise_by(&run, &plan, RUNS_MAX, &mut || true) {
-            Some(small) => Failure::broken(seed, &small.plan, &small.history),
-            None => Failure::differs(seed),
-        })
-    }
-
-    /// A plan with a single event that breaks the same invariant, if a seed from this one on has it.
-    fn of_one_event(&self, plan: &Plan, seed: u64) -> Option<Plan> {
-        let scenario = Scenario { events: (1, 1), ..plan.scenario.clone() };
-        (seed..seed.saturating_add(SINGLE_SEEDS)).find_map(|seed| {
-            let history = self.history(&scenario, seed);
-            plan.is_broken_by(&history).then(|| Plan {
-                scenario: scenario.clone(),
-                draws: history.draws,
-                ..plan.clone()
-            })
-        })
+        self.0.trace(seed)
     }
 }
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use hookproof_core::inbox::Entry;
 use hookproof_core::time::Millis;
 
-use super::candidate::Ask;
 use super::observer::{Eye, ReceiverChange, ReceiverSeen};
 use crate::receiver::Report;
 
@@ -27,6 +27,14 @@ impl Books {
         match self {
             Self::Reference(eye) => eye.look(),
             Self::OnTrial(reported) => Ok(Some(reported.look()).filter(|list| !list.is_empty())),
+        }
+    }
+
+    /// All entries of the reference receiver.
+    pub(super) fn stock(&self) -> rusqlite::Result<Option<Vec<Entry>>> {
+        match self {
+            Self::Reference(eye) => eye.stock().map(Some),
+            Self::OnTrial(_) => Ok(None),
         }
     }
 
@@ -56,6 +64,9 @@ impl Books {
         }
     }
 }
+
+/// Asks for the books, as they are committed.
+type Ask = Box<dyn Fn() -> Report + Send>;
 
 /// What a receiver on trial reports.
 pub(super) struct Reported {
@@ -129,6 +140,7 @@ mod tests {
             all.extend(reported.look().into_iter().map(|change| match change {
                 ReceiverChange::Recorded { event, .. } => format!("recorded {event}"),
                 ReceiverChange::Forgotten { event, .. } => format!("forgotten {event}"),
+                ReceiverChange::Stepped(entry) => format!("stepped {}", entry.event_id),
                 ReceiverChange::Effect { event, .. } => format!("effect {event}"),
                 ReceiverChange::WorkedOff { event, .. } => format!("done {event}"),
                 ReceiverChange::Lost { event } => format!("lost {event}"),

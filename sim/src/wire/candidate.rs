@@ -1,4 +1,4 @@
-//! A receiver of somebody else's, as the wire world starts and asks it.
+//! A program of somebody else's, as the wire world starts and asks it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use hookproof_runtime::host::Host;
 
 use super::application::Integration;
 use super::host::SimHost;
-use crate::receiver::Report;
+use crate::{receiver, sender};
 
 /// Serves for one life of the process; whatever it started ends with that.
 pub(crate) type Start = Arc<dyn Fn(SimHost, Listener) -> Serving + Send + Sync>;
@@ -16,13 +16,17 @@ pub(crate) type Start = Arc<dyn Fn(SimHost, Listener) -> Serving + Send + Sync>;
 pub(crate) type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// The listener of a simulated host.
 pub(crate) type Listener = <SimHost as Host>::Listener;
-/// Asks for the books, as they are committed.
-pub(crate) type Ask = Box<dyn Fn() -> Report + Send>;
 
-/// A receiver on trial, for one history.
+/// A program on trial, for one history.
 pub(crate) struct Candidate {
-    /// Where it takes what, signed with which secret.
+    /// Where a receiver takes what, signed with which secret.
     pub(crate) integration: Integration,
     pub(crate) start: Start,
     pub(crate) ask: Ask,
+}
+
+/// Asks for the books, as they are committed; whose they are is who is on trial.
+pub(crate) enum Ask {
+    Receiver(Box<dyn Fn() -> receiver::Report + Send>),
+    Sender(Box<dyn Fn() -> sender::Report + Send>),
 }

@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::clock::{Reading, SteadyClock};
 use hookproof_runtime::crash_point::CrashPoint;
+use hookproof_runtime::decision::Decision;
 use hookproof_runtime::host::Host;
 use turmoil::net::{TcpListener, TcpStream};
 
@@ -20,6 +21,7 @@ use super::stream::{Plan, SimStream};
 use super::witness::{AttemptName, Moment};
 use crate::fact::{Fact, Life as LifeNo};
 use crate::fault::{ConnectionFault, Fault};
+use crate::tape;
 use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant};
 
 /// The names of the hosts, which are also their names in the network.
@@ -68,7 +70,7 @@ impl SimHost {
             life.boots
         };
         tokio::spawn(fuse.clone().reap());
-        let clock = SteadyClock::new(reading(stage.wall_ahead(name)));
+        let clock = SteadyClock::new(reading(true_now(), stage.wall_ahead(name)));
         let host = Self {
             name,
             stage: stage.clone(),
@@ -80,6 +82,7 @@ impl SimHost {
         };
         if name == SENDER {
             lock(&stage.claimed).clear();
+            stage.journal.tape().see(tape::Event::SenderStarts);
             stage.witness().sender_starts(&host.moment());
         }
         if let Some(fault) = host.crash_fault().filter(|_| boots > 1) {
@@ -100,7 +103,9 @@ impl SimHost {
     /// What all clocks of the host show.
     pub(super) fn moment(&self) -> Moment {
         let life = LifeNo { process: 0, number: self.boots };
-        Moment { now: true_now(), local: self.now(), wall: self.wall(), life }
+        let (now, ahead) = (true_now(), self.stage.wall_ahead(self.name));
+        let local = lock(&self.clock).read(reading(now, ahead)).0;
+        Moment { now, local, wall: Timestamp::from_millis(now.as_millis() + ahead), life }
     }
 
     /// `task`, which ends with this life of the host.
@@ -109,6 +114,11 @@ impl SimHost {
         self.fuse.wrap(task, move |message| {
             host.stage.journal.breakdown(true_now(), host.name, &format!("panic: {message}"));
         })
+    }
+
+    /// `work`, which is part of an attempt.
+    pub(super) fn in_attempt<T: Future>(&self, name: AttemptName, work: T) -> InAttempt<T> {
+        InAttempt { task: Box::pin(work), name, stage: self.stage.clone() }
     }
 
     fn crash_fault(&self) -> Option<Fault> {
@@ -248,23 +258,23 @@ impl SimHost {
 /// How long the sender waits after its store refused.
 const STORE_PAUSE: Millis = Millis::new(200);
 
-/// What both clocks of a host show whose wall clock is so far ahead.
-fn reading(wall_ahead_ms: i64) -> Reading {
-    let now = true_now().as_millis().saturating_mul(1_000_000);
+/// What both clocks of a host show at a moment whose wall clock is so far ahead.
+fn reading(now: Timestamp, wall_ahead_ms: i64) -> Reading {
+    let now = now.as_millis().saturating_mul(1_000_000);
     Reading { wall_ns: now + wall_ahead_ms * 1_000_000, monotonic_ns: now }
 }
 
-/// The task of an attempt: whatever it does, it is known for which attempt.
-struct InAttempt<T> {
+/// The work of an attempt: whatever it does, it is known for which attempt.
+pub(super) struct InAttempt<T> {
     task: Pin<Box<T>>,
     name: AttemptName,
     stage: Arc<Stage>,
 }
 
-impl<T: Future<Output = ()>> Future for InAttempt<T> {
-    type Output = ();
+impl<T: Future> Future for InAttempt<T> {
+    type Output = T::Output;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T::Output> {
         *lock(&self.stage.current) = Some(self.name.clone());
         let polled = self.task.as_mut().poll(cx);
         *lock(&self.stage.current) = None;
@@ -298,7 +308,7 @@ impl Host for SimHost {
     const SIMULATED: bool = true;
 
     fn now(&self) -> Timestamp {
-        lock(&self.clock).read(reading(self.stage.wall_ahead(self.name))).0
+        lock(&self.clock).read(reading(true_now(), self.stage.wall_ahead(self.name))).0
     }
 
     fn wall(&self) -> Timestamp {
@@ -317,8 +327,8 @@ impl Host for SimHost {
         match attempt {
             None => tokio::spawn(self.bound(task)),
             Some(name) => {
-                let (task, stage) = (Box::pin(task), self.stage.clone());
-                tokio::spawn(self.bound(InAttempt { task, name, stage }))
+                let task = self.in_attempt(name, task);
+                tokio::spawn(self.bound(task))
             }
         };
     }
@@ -442,6 +452,10 @@ impl Host for SimHost {
         }
         stage.journal.chose(Fault::SlowCommit);
         Millis::new(stage.choices.between(self.name, "commit takes", 1, 10) * 100)
+    }
+
+    fn decided(&self, decision: &Decision<'_>) {
+        self.stage.journal.tape().decided(decision);
     }
 
     fn refuses_commit(&self) -> bool {

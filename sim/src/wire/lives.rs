@@ -92,16 +92,18 @@ impl Receiver {
     }
 }
 
-/// What it takes to start a receiver on trial again and again.
+/// What it takes to start a program on trial again and again.
 #[derive(Clone)]
 pub(super) struct OnTrial {
+    /// Its host.
+    pub(super) name: &'static str,
     pub(super) stage: Arc<Stage>,
     pub(super) start: Start,
 }
 
 impl OnTrial {
     pub(super) async fn life(self) -> turmoil::Result {
-        live(RECEIVER, &self.stage, |host: SimHost| async move {
+        live(self.name, &self.stage, |host: SimHost| async move {
             let listener = host.listen(everywhere()).await.map_err(text)?;
             (self.start)(host, listener).await;
             Ok(())
@@ -131,7 +133,7 @@ pub(super) async fn attacker(stage: Arc<Stage>) -> turmoil::Result {
 }
 
 /// Runs one life of a host, until its fuse blows. That it ends otherwise is a breakdown.
-async fn live<F, L>(name: &'static str, stage: &Arc<Stage>, life: F) -> turmoil::Result
+pub(super) async fn live<F, L>(name: &'static str, stage: &Arc<Stage>, life: F) -> turmoil::Result
 where
     F: FnOnce(SimHost) -> L,
     L: Future<Output = Result<(), String>> + Send + 'static,
@@ -147,12 +149,12 @@ where
     Ok(())
 }
 
-fn text(error: impl fmt::Display) -> String {
+pub(super) fn text(error: impl fmt::Display) -> String {
     error.to_string()
 }
 
 /// What everybody's listener binds to.
-fn everywhere() -> SocketAddr {
+pub(super) fn everywhere() -> SocketAddr {
     SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT)
 }
 
@@ -162,7 +164,7 @@ pub(super) fn address_policy(receiver: IpAddr) -> AddressPolicy {
     AddressPolicy { allow_cidrs, ..AddressPolicy::default() }
 }
 
-fn database(path: PathBuf) -> DatabaseConfig {
+pub(super) fn database(path: PathBuf) -> DatabaseConfig {
     // The end of a process is modelled, the loss of power is not: see docs/sim.md.
     DatabaseConfig { path, durability: Durability::ProcessEnd }
 }

@@ -5,18 +5,41 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use hookproof_core::delivery::{AttemptRecord, Delivery};
+use hookproof_core::inbox;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde::de::DeserializeOwned;
 
 /// What a commit at the sender changed, in the order in which it is to be told.
 #[derive(Debug)]
 pub(super) enum SenderChange {
-    Registered { id: String, url: String },
-    Stored { id: String, key: String, body: Vec<u8> },
-    Written { state: Box<Delivery>, record: Option<AttemptRecord>, has_notice: bool },
-    Lost { delivery: String },
-    Enabled { id: String, is_enabled: bool },
-    Noticed { delivery: String },
+    Registered {
+        id: String,
+        url: String,
+    },
+    Stored {
+        id: String,
+        key: String,
+        body: Vec<u8>,
+    },
+    Written {
+        state: Box<Delivery>,
+        record: Option<AttemptRecord>,
+        has_notice: bool,
+    },
+    Lost {
+        delivery: String,
+    },
+    /// A sender on trial has it in two places.
+    Doubled {
+        delivery: String,
+    },
+    Enabled {
+        id: String,
+        is_enabled: bool,
+    },
+    Noticed {
+        delivery: String,
+    },
 }
 
 /// What a commit at the receiver changed.
@@ -32,6 +55,8 @@ pub(super) enum ReceiverChange {
         source: String,
         event: String,
     },
+    /// An entry is as its machine has it.
+    Stepped(Box<inbox::Entry>),
     Effect {
         source: String,
         event: String,
@@ -75,6 +100,24 @@ impl<S: Seen> Eye<S> {
     }
 }
 
+impl Eye<SenderSeen> {
+    /// All deliveries, by a connection that has seen nothing before.
+    pub(super) fn stock(&self) -> rusqlite::Result<Vec<Delivery>> {
+        all(&self.path, "SELECT state FROM deliveries ORDER BY seq")
+    }
+}
+
+impl Eye<ReceiverSeen> {
+    /// All entries, by a connection that has seen nothing before.
+    pub(super) fn stock(&self) -> rusqlite::Result<Vec<inbox::Entry>> {
+        all(&self.path, "SELECT state FROM inbox ORDER BY seq")
+    }
+}
+
+fn all<T: DeserializeOwned>(path: &Path, query: &str) -> rusqlite::Result<Vec<T>> {
+    open(path)?.prepare(query)?.query_map([], |row| from_json(row, 0))?.collect()
+}
+
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(path, flags)
@@ -112,6 +155,11 @@ impl SenderSeen {
     /// One of them.
     pub(super) fn delivery(&self, id: &str) -> Option<&Delivery> {
         self.deliveries.get(id).map(|(_, state)| state)
+    }
+
+    /// Takes a delivery for stored like this, where there is no store.
+    pub(super) fn assumes(&mut self, state: &Delivery) {
+        self.deliveries.insert(state.id.as_str().to_owned(), (String::new(), state.clone()));
     }
 
     /// The endpoints that are disabled.
@@ -300,8 +348,8 @@ impl Seen for SenderSeen {
 /// What was last seen at the receiver.
 #[derive(Default)]
 pub(super) struct ReceiverSeen {
-    /// (source, event id) → phase.
-    inbox: BTreeMap<(String, String), String>,
+    /// (source, event id) → phase and version.
+    inbox: BTreeMap<(String, String), (String, i64)>,
     last_effect: i64,
     /// How many effects there are.
     pub(super) effects: u64,
@@ -310,7 +358,7 @@ pub(super) struct ReceiverSeen {
 impl ReceiverSeen {
     /// Whether each entry is worked off.
     pub(super) fn is_settled(&self) -> bool {
-        self.inbox.values().all(|phase| is_final(phase))
+        self.inbox.values().all(|(phase, _)| is_final(phase))
     }
 
     fn new_effects(
@@ -344,16 +392,19 @@ impl Seen for ReceiverSeen {
         let mut worked_off = Vec::new();
         let mut gone = std::mem::take(&mut self.inbox);
         let mut statement = connection.prepare_cached(
-            "SELECT source, event_id, phase, received_at FROM inbox ORDER BY seq",
+            "SELECT source, event_id, phase, received_at, version, state FROM inbox ORDER BY seq",
         )?;
-        let rows = statement.query_map([], |row| {
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
             let key: (String, String) = (row.get(0)?, row.get(1)?);
-            Ok((key, row.get::<_, String>(2)?, row.get::<_, i64>(3)?))
-        })?;
-        for row in rows {
-            let (key, phase, received_at) = row?;
+            let (phase, received_at): (String, i64) = (row.get(2)?, row.get(3)?);
+            let version: i64 = row.get(4)?;
             let (source, event) = key.clone();
             let before = gone.remove(&key);
+            let (before, before_version) = before.unzip();
+            if before_version != Some(version) {
+                changes.push(ReceiverChange::Stepped(Box::new(from_json(row, 5)?)));
+            }
             if before.is_none() {
                 let (source, event) = key.clone();
                 let received_at = Some(received_at);
@@ -363,7 +414,7 @@ impl Seen for ReceiverSeen {
                 let is_applied = phase == "applied";
                 worked_off.push(ReceiverChange::WorkedOff { source, event, is_applied });
             }
-            self.inbox.insert(key, phase);
+            self.inbox.insert(key, (phase, version));
         }
         let forgotten = gone.into_keys();
         changes

@@ -1,11 +1,15 @@
 //! HTTP/1.1 requests as bytes on the wire, taken apart independently of the code that wrote them.
 
+use std::sync::OnceLock;
+
 /// A whole request.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct RawRequest {
     pub(super) path: String,
     pub(super) headers: Vec<(String, Vec<u8>)>,
     pub(super) body: Vec<u8>,
+    /// Whether its signature holds, once that was found out: it is asked three times.
+    pub(super) is_signed: OnceLock<bool>,
 }
 
 impl RawRequest {
@@ -29,11 +33,12 @@ impl RawRequest {
             .and_then(|(_, value)| std::str::from_utf8(value).ok()?.parse::<usize>().ok())
             .unwrap_or(0);
         let body = bytes[head_end..].get(..length)?.to_vec();
-        Some(Self { path, headers, body })
+        Some(Self { path, headers, body, is_signed: OnceLock::new() })
     }
 
     /// Changes the value of a header field.
     pub(super) fn change(&mut self, name: &str, change: impl Fn(&str) -> String) {
+        self.is_signed = OnceLock::new();
         for (field, value) in &mut self.headers {
             if field == name {
                 *value = change(&String::from_utf8_lossy(value)).into_bytes();

@@ -11,7 +11,7 @@ use hookproof_core::classify::Signal;
 use hookproof_core::delivery::{Committed, Delivery, Phase, Rejected, Step};
 use hookproof_core::endpoint::EndpointStatus;
 use hookproof_core::gate::{Breaker, StoredGate};
-use hookproof_core::id::EndpointId;
+use hookproof_core::id::{DeliveryId, EndpointId};
 use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
 use hookproof_core::time::Timestamp;
@@ -21,6 +21,7 @@ use hookproof_sender::store::{Beside, Claimed, DueEndpoint, Store};
 use super::host::SimHost;
 use super::witness::{AttemptName, Moment, Witness};
 use crate::fact::Fact;
+use crate::tape::{Event as Seen, Question};
 
 /// What is known of the gates of one life of the sender.
 #[derive(Default)]
@@ -153,6 +154,25 @@ impl<S: Store> Watched<S> {
         Self { inner, host, policy: Arc::new(policy.clone()) }
     }
 
+    /// The tape has what the store was asked, and what it said.
+    async fn asks(
+        &self,
+        question: Question,
+        answer: impl Future<Output = Result<Vec<Delivery>, StoreError>>,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let tape = self.host.stage.journal.tape();
+        let number = tape.asks(question);
+        let found = answer.await?;
+        tape.see(Seen::Hears(number, found.iter().map(|delivery| delivery.id.clone()).collect()));
+        Ok(found)
+    }
+
+    /// The tape has what the sender is told of a step.
+    fn answered(&self, id: &DeliveryId, answer: Result<&Delivery, &Rejected>) {
+        let answer = answer.cloned().map_err(Clone::clone);
+        self.host.stage.journal.tape().see(Seen::Answered { id: id.clone(), answer });
+    }
+
     fn witness<T>(&self, tell: impl FnOnce(&mut Witness, &Moment) -> T) -> T {
         let at = self.host.moment();
         tell(&mut self.host.stage.witness(), &at)
@@ -172,7 +192,9 @@ impl<S: Store> Store for Watched<S> {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<Delivery>, StoreError> {
-        let due = self.inner.due_deliveries(endpoint.clone(), now, limit).await;
+        let question = Question::Due { endpoint: endpoint.clone(), now, limit };
+        let due =
+            self.asks(question, self.inner.due_deliveries(endpoint.clone(), now, limit)).await;
         self.witness(|witness, _| witness.asked_for(&endpoint));
         due
     }
@@ -188,6 +210,11 @@ impl<S: Store> Store for Watched<S> {
         let is_made = |index: usize| {
             claims.as_ref().is_ok_and(|claims| claims.get(index).is_some_and(Result::is_ok))
         };
+        if let Ok(claims) = &claims {
+            for (delivery, claim) in wanted.iter().zip(claims) {
+                self.answered(&delivery.id, claim.as_ref().map(|claimed| &claimed.delivery));
+            }
+        }
         for (index, delivery) in wanted.iter().enumerate() {
             let delivery_id = delivery.id.as_str().to_owned();
             let name = AttemptName { delivery: delivery_id, number: delivery.attempts };
@@ -220,7 +247,12 @@ impl<S: Store> Store for Watched<S> {
                 witness.gate_is(&delivery.endpoint_id, beside.gate.as_ref());
             });
         }
-        self.inner.commit(step, beside).await
+        let id = step.next().id.clone();
+        let answer = self.inner.commit(step, beside).await;
+        if let Ok(answer) = &answer {
+            self.answered(&id, answer.as_ref().map(|committed| &committed.delivery));
+        }
+        answer
     }
 
     async fn set_endpoint_status(
@@ -233,9 +265,13 @@ impl<S: Store> Store for Watched<S> {
         self.inner.set_endpoint_status(id, status, gate).await
     }
 
+    async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+        self.asks(Question::Leased { until, limit }, self.inner.leased(until, limit)).await
+    }
+
     hookproof_sender::pass_on! { |this, _method| this.inner =>
         create_endpoint, endpoints, gate, set_secrets, delete_endpoint, orphans, publish, event,
-        aged_deliveries, commit_each, leased, next_lease_end, delivery, deliveries, history,
+        aged_deliveries, commit_each, next_lease_end, delivery, deliveries, history,
         totals, pending_notices, notice_sent
     }
 }

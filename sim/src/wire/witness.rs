@@ -3,10 +3,11 @@
 //! Both stores are looked into after each commit, before anybody is told of it; requests and answers
 //! are seen as they pass. What only the process itself can know is told by [`super::watched`].
 
+mod assumed;
 mod attempts;
+mod trial;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use hookproof_core::delivery::{AttemptRecord, Delivery, Phase};
 use hookproof_core::outcome::Outcome;
@@ -15,7 +16,8 @@ use hookproof_core::time::{Millis, Timestamp};
 
 use super::books::Books;
 use super::names::Names;
-use super::observer::{Eye, ReceiverChange, SenderChange, SenderSeen};
+use super::observer::{ReceiverChange, SenderChange};
+use super::queue::Queue;
 use super::verify::digest;
 use super::watched::Gates;
 use crate::checkers::{Bounds, Checkers, Violation};
@@ -23,6 +25,7 @@ use crate::fact::{End, EventNo, Fact, Life, Written};
 use crate::fault::Fault;
 use crate::history::Totals;
 use crate::journal::Journal;
+use crate::tape;
 use crate::zoo::HarnessMutant;
 pub(super) use attempts::{AttemptName, Track};
 
@@ -62,7 +65,7 @@ pub(super) struct Witness {
     wanted: BTreeMap<String, Vec<u8>>,
     /// The digest of what was published as an event.
     bodies: BTreeMap<EventNo, u64>,
-    sender: Eye<SenderSeen>,
+    sender: Queue,
     receiver: Books,
     attempts: BTreeMap<AttemptName, Track>,
     pub(super) gates: Gates,
@@ -89,7 +92,7 @@ impl Witness {
         policy: &Policy,
         keys: BTreeMap<String, Vec<u8>>,
         journal: Journal,
-        (sender, receiver): (PathBuf, Books),
+        (sender, receiver): (Queue, Books),
     ) -> Self {
         let mut witness = Self {
             checkers: Checkers::new(bounds, harness),
@@ -100,7 +103,7 @@ impl Witness {
             keys,
             wanted: BTreeMap::new(),
             bodies: BTreeMap::new(),
-            sender: Eye::new(sender),
+            sender,
             receiver,
             attempts: BTreeMap::new(),
             gates: Gates::default(),
@@ -155,13 +158,14 @@ impl Witness {
     /// The application was told that it is accepted.
     pub(super) fn accepted(&mut self, now: Timestamp, key: &str, event: &str) {
         self.accepted += 1;
+        self.ask_sender(now);
         let (publish, event) = (self.names.publish(key), self.names.event(event));
         self.tell(now, &Fact::Accepted { publish, event });
     }
 
     /// Whether everything that was published is settled on both sides.
     pub(super) fn is_drained(&self, publishes: usize) -> bool {
-        let seen = &self.sender.seen;
+        let seen = self.sender.seen();
         let is_open = |state: &Delivery| {
             matches!(state.phase, Phase::Scheduled { .. } | Phase::InFlight { .. })
         };
@@ -178,12 +182,12 @@ impl Witness {
 
     /// The endpoints that are disabled, by their ids.
     pub(super) fn disabled(&self) -> Vec<String> {
-        self.sender.seen.disabled().map(ToOwned::to_owned).collect()
+        self.sender.seen().disabled().map(ToOwned::to_owned).collect()
     }
 
     pub(super) fn totals(&self) -> Totals {
         let in_phase = |wanted: fn(&Phase) -> bool| {
-            let phases = self.sender.seen.deliveries().map(|delivery| &delivery.phase);
+            let phases = self.sender.seen().deliveries().map(|delivery| &delivery.phase);
             u64::try_from(phases.filter(|phase| wanted(phase)).count()).unwrap_or(u64::MAX)
         };
         Totals {
@@ -215,6 +219,8 @@ impl Witness {
 
     /// The sender's store has committed. Tells whether anything changed.
     pub(super) fn sender_committed(&mut self, at: &Moment) -> bool {
+        let life = if self.is_sender_on_trial() { trial::OWNER } else { at.life };
+        let at = &Moment { life, ..*at };
         let changes = match self.sender.look() {
             Ok(Some(changes)) => changes,
             Ok(None) => return false,
@@ -227,13 +233,22 @@ impl Witness {
                     let endpoint = self.names.endpoint_at(&id, &url);
                     self.tell(at.now, &Fact::Registered { endpoint, is_sound: true });
                 }
-                SenderChange::Stored { id, key, body } => self.stored(at, &id, &key, &body),
+                SenderChange::Stored { id, key, body } => {
+                    // A sender on trial does not say with which body.
+                    let as_wanted = self.wanted.get(&key).filter(|_| self.is_sender_on_trial());
+                    let body = as_wanted.cloned().unwrap_or(body);
+                    self.stored(at, &id, &key, &body);
+                }
                 SenderChange::Written { state, record, has_notice } => {
                     self.written(at, &state, record.as_ref(), has_notice);
                 }
                 SenderChange::Lost { delivery } => {
                     let event = self.names.route(&delivery).event;
                     self.tell(at.now, &Fact::Lost { event });
+                }
+                SenderChange::Doubled { delivery } => {
+                    let route = self.names.route(&delivery);
+                    self.tell(at.now, &Fact::Doubled { route });
                 }
                 SenderChange::Enabled { id, is_enabled } => {
                     let endpoint = self.names.endpoint(&id);
@@ -277,6 +292,7 @@ impl Witness {
         record: Option<&AttemptRecord>,
         has_notice: bool,
     ) {
+        self.journal.tape().see(tape::Event::DeliveryKept(state.clone()));
         let id = state.id.as_str();
         let known = self.names.route_of(id, state.event_id.as_str(), state.endpoint_id.as_str());
         let asked = record.and_then(|record| self.asked_by(id, record.attempt));
@@ -316,6 +332,18 @@ impl Witness {
         self.judge_fault(at.now, state.id.as_str(), record);
     }
 
+    /// What both stores hold, seen by a look of its own.
+    pub(super) fn takes_stock(&mut self) {
+        match (self.sender.stock(), self.receiver.stock()) {
+            (Ok(deliveries), Ok(entries)) => {
+                self.journal.tape().see(tape::Event::Stock { deliveries, entries });
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                self.is_blind(self.latest, &error);
+            }
+        }
+    }
+
     /// A receiver on trial is asked for its books, for it need not tell when it commits.
     pub(super) fn ask_receiver(&mut self, now: Timestamp) {
         if self.receiver.are_on_trial() {
@@ -342,6 +370,9 @@ impl Witness {
                 ReceiverChange::Forgotten { source, event } => {
                     let (source, event) = (self.names.source(&source), self.names.event(&event));
                     self.tell(now, &Fact::Forgotten { source, event });
+                }
+                ReceiverChange::Stepped(entry) => {
+                    self.journal.tape().see(tape::Event::EntryKept(*entry));
                 }
                 ReceiverChange::Lost { event } => {
                     let event = self.names.event(&event);

@@ -18,10 +18,12 @@ use tempfile::TempDir;
 
 use super::application::{Integration, Publish, Script};
 use super::books::{Books, Reported};
-use super::candidate::Candidate;
+use super::calls;
+use super::candidate::{Ask, Candidate};
 use super::host::{APPLICATION, ATTACKER, RECEIVER, SENDER};
 use super::lives::{self, OnTrial, Receiver, Sender, address_policy};
 use super::observer::Eye;
+use super::queue::{Queue, Reported as Queued};
 use super::stage::Stage;
 use super::witness::Witness;
 use crate::checkers::{Invariant, Violation};
@@ -32,22 +34,29 @@ use crate::history::{EPOCH, History, Totals, epoch};
 use crate::journal::{Counts, Journal};
 use crate::log::Errors;
 use crate::scenario::Scenario;
+use crate::tape::Tape;
 use crate::zoo::Mutant;
 
 /// Runs one history of `scenario`, which the choices determine to the last byte. With a mutant, that
 /// part of the world is wrong.
 #[must_use]
 pub fn run(scenario: &Scenario, choices: &Choices, mutant: Option<Mutant>) -> History {
-    run_with(scenario, choices, mutant, None)
+    run_with(scenario, choices, mutant, None).0
 }
 
-/// Runs one history of the reference sender and of a receiver on trial.
+/// Runs one history, and tells with it what was seen of core's machines.
+#[must_use]
+pub fn run_taped(scenario: &Scenario, choices: &Choices) -> (History, Tape) {
+    run_with(scenario, choices, None, None)
+}
+
+/// Runs one history of a program on trial and the reference program on the other side.
 pub(crate) fn run_candidate(
     scenario: &Scenario,
     choices: &Choices,
     candidate: Candidate,
 ) -> History {
-    run_with(scenario, choices, None, Some(candidate))
+    run_with(scenario, choices, None, Some(candidate)).0
 }
 
 fn run_with(
@@ -55,11 +64,11 @@ fn run_with(
     choices: &Choices,
     mutant: Option<Mutant>,
     candidate: Option<Candidate>,
-) -> History {
+) -> (History, Tape) {
     let journal = Journal::default();
-    let logged = journal.clone();
+    let (logged, taped) = (journal.clone(), journal.clone());
     let errors = Errors::new(move |text| logged.breakdown(epoch(), "log", &text));
-    tracing::subscriber::with_default(errors, || {
+    let history = tracing::subscriber::with_default(errors, || {
         match World::new(scenario, choices, mutant, candidate, journal) {
             Ok(world) => world.run(),
             Err((faults, what)) => History {
@@ -74,7 +83,8 @@ fn run_with(
                 totals: Totals::default(),
             },
         }
-    })
+    });
+    (history, taped.tape().take())
 }
 
 struct World<'a> {
@@ -115,18 +125,31 @@ impl<'a> World<'a> {
         let policy = scenario.policy(choices);
         let sender_path = directory.path().join("sender.db");
         let receiver_path = directory.path().join("receiver.db");
-        let (start, books) = match candidate {
-            None => (None, Books::Reference(Eye::new(receiver_path.clone()))),
-            Some(Candidate { integration, start, ask }) => {
-                (Some(start), Books::OnTrial(Reported::new(integration.source(), ask)))
-            }
-        };
+        let (mut queue, mut books) = (
+            Queue::Reference(Box::new(Eye::new(sender_path.clone()))),
+            Books::Reference(Eye::new(receiver_path.clone())),
+        );
+        let mut on_trial = None;
+        if let Some(Candidate { integration, start, ask }) = candidate {
+            let name = match ask {
+                Ask::Receiver(ask) => {
+                    books = Books::OnTrial(Reported::new(integration.source(), ask));
+                    RECEIVER
+                }
+                Ask::Sender(ask) => {
+                    let url = calls::url(&integration.path);
+                    queue = Queue::OnTrial(Box::new(Queued::new(url, ask)));
+                    SENDER
+                }
+            };
+            on_trial = Some((name, start));
+        }
         let witness = Witness::new(
             (scenario.bounds(), harness),
             &policy,
             script.endpoints.iter().map(|one| (one.source().to_owned(), one.key.clone())).collect(),
             journal.clone(),
-            (sender_path.clone(), books),
+            (queue, books),
         );
         let stage = Arc::new(Stage::new(
             choices.clone(),
@@ -137,22 +160,27 @@ impl<'a> World<'a> {
             witness,
         ));
         let mut sim = network(scenario);
-        if let Some(start) = start {
-            let receiver = OnTrial { stage: stage.clone(), start };
+        let on_trial = on_trial.map(|(name, start)| OnTrial { name, stage: stage.clone(), start });
+        if let Some(receiver) = on_trial.clone().filter(|one| one.name == RECEIVER) {
             sim.host(RECEIVER, move || receiver.clone().life());
         } else {
             let config = receiver_config(&script);
             let receiver = Receiver { stage: stage.clone(), path: receiver_path, config, mutant };
             sim.host(RECEIVER, move || receiver.clone().life());
         }
-        let config = SenderConfig {
-            policy,
-            address: address_policy(sim.lookup(RECEIVER)),
-            attempts_max: scenario.places,
-            ..SenderConfig::default()
-        };
-        let sender = Sender { stage: stage.clone(), path: sender_path, config, tls, mutant };
-        sim.host(SENDER, move || sender.clone().life());
+        if let Some(sender) = on_trial.filter(|one| one.name == SENDER) {
+            sim.host(SENDER, move || sender.clone().life());
+        } else {
+            let config = SenderConfig {
+                policy,
+                address: address_policy(sim.lookup(RECEIVER)),
+                attempts_max: scenario.places,
+                ..SenderConfig::default()
+            };
+            let stage = stage.clone();
+            let sender = Sender { stage, path: sender_path, config, tls, mutant };
+            sim.host(SENDER, move || sender.clone().life());
+        }
         let (actor, plot) = (stage.clone(), script.clone());
         sim.host(APPLICATION, move || lives::application(actor.clone(), plot.clone()));
         let actor = stage.clone();
@@ -174,6 +202,7 @@ impl<'a> World<'a> {
 
     fn run(mut self) -> History {
         while !self.step() {}
+        self.play_again();
         let violation = self.stage.witness().violation().cloned();
         if let Some(violation) = &violation {
             let text = format!("VIOLATION {}: {}", violation.invariant, violation.what);
@@ -193,6 +222,20 @@ impl<'a> World<'a> {
             simulated: self.now().since(epoch()),
             draws: self.stage.choices.draws(),
             totals: witness.totals(),
+        }
+    }
+
+    /// What was seen of core's machines must be what they do, and what the stores hold must follow.
+    /// A mutant changes just that, and a sender on trial has other machines.
+    fn play_again(&self) {
+        let mut witness = self.stage.witness();
+        let is_other = self.stage.mutant.is_some() || witness.is_sender_on_trial();
+        if is_other || witness.violation().is_some() {
+            return;
+        }
+        witness.takes_stock();
+        if let Err(mismatch) = self.stage.journal.tape().check() {
+            witness.tell(self.now(), &Fact::Broke { what: &mismatch.to_string() });
         }
     }
 
@@ -217,6 +260,7 @@ impl<'a> World<'a> {
         }
         if now.as_millis() % 1000 == 0 {
             witness.ask_receiver(now);
+            witness.ask_sender(now);
         }
         if witness.violation().is_some() {
             return true;
@@ -292,7 +336,7 @@ impl<'a> World<'a> {
 }
 
 /// A folder for the stores: in memory where the system offers that, since nothing in it is to last.
-fn directory() -> std::io::Result<TempDir> {
+pub(super) fn directory() -> std::io::Result<TempDir> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir()
         && let Ok(directory) = TempDir::with_prefix_in("hookproof-", memory)
@@ -302,7 +346,7 @@ fn directory() -> std::io::Result<TempDir> {
     TempDir::with_prefix("hookproof-")
 }
 
-fn network(scenario: &Scenario) -> turmoil::Sim<'static> {
+pub(super) fn network(scenario: &Scenario) -> turmoil::Sim<'static> {
     let tick = scenario.tick.to_duration();
     turmoil::Builder::new()
         .epoch(UNIX_EPOCH + EPOCH)

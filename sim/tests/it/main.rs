@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "histories are compared across threads")]
 
 mod choices;
+mod differential;
 mod explore;
 mod found;
 mod hunt;
@@ -14,6 +15,7 @@ mod receiver;
 mod regressions;
 mod replay;
 mod seeds;
+mod sender;
 mod suite;
 mod timeline;
 mod wire;

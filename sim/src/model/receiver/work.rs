@@ -2,7 +2,7 @@
 
 use hookproof_core::inbox::{Ctx, Entry, Input, Phase};
 use hookproof_core::ordering::{self, Decision, Late};
-use hookproof_core::time::{Millis, Timestamp};
+use hookproof_core::time::Millis;
 use hookproof_runtime::crash_point::CrashPoint;
 
 use super::Step;
@@ -35,7 +35,7 @@ impl World<'_> {
             || self.is_receiver(ReceiverMutant::QueueWithoutSweep);
         let next = match queued {
             true => self.receiver(process).queue.pop_first(),
-            false => self.first_due(local),
+            false => self.inbox.first_due(local),
         };
         if let Some(key) = next {
             let span = self.commit_span(process);
@@ -49,14 +49,6 @@ impl World<'_> {
                 self.look_at(process, at);
             }
         }
-    }
-
-    fn first_due(&self, local: Timestamp) -> Option<Key> {
-        let waiting = self.inbox.waiting().iter();
-        let due = waiting.take_while(|(at, _)| *at <= local).map(|(_, key)| *key);
-        let is_pending =
-            |key: &Key| matches!(self.inbox.entries[key].entry.phase, Phase::Pending { .. });
-        due.into_iter().find(is_pending)
     }
 
     fn release_expired(&mut self, process: Process) {

@@ -2,7 +2,8 @@
 
 use hookproof_core::classify::Signal;
 use hookproof_core::delivery::{Ctx, Input, Phase};
-use hookproof_core::gate::{Admission, Breaker, DeferReason, Gate, Permit};
+use hookproof_core::dispatch::{self, Lesson, Places, Wanted};
+use hookproof_core::gate::{Breaker, DeferReason, Gate, Permit};
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::crash_point::CrashPoint;
@@ -13,9 +14,6 @@ use crate::model::hosts::Process;
 use crate::model::world::{self, World};
 use crate::sometimes::Sometimes;
 use crate::zoo::SenderMutant;
-
-/// One place in so many is kept for endpoints that have no attempt under way.
-const KEPT_PART: usize = 8;
 
 impl World<'_> {
     /// Settles what is over, claims what is due and admitted, and plans the next pass.
@@ -99,10 +97,7 @@ impl World<'_> {
         }
         let expired: Vec<usize> = self
             .store
-            .leased()
-            .iter()
-            .take_while(|(until, _)| *until <= local)
-            .map(|(_, row)| *row)
+            .leased_until(local)
             .filter(|row| self.owns(process, self.store.rows[*row].route.endpoint))
             .collect();
         for row in expired {
@@ -127,29 +122,15 @@ impl World<'_> {
                     next = next.into_iter().chain([too_old_at]).min();
                     continue;
                 }
-                let held = self.held(process, endpoint, row, local);
                 let ctx = Ctx { now: local, entropy: 0, policy: &policy };
-                let step = stored.handle(ctx, Input::LifeExpired { held });
+                let expire = |gate: &mut Gate| dispatch::expire(gate, &stored, ctx);
+                let step = self.with_gate(process, endpoint, expire);
                 if let Ok(committed) = step.and_then(|step| step.onto(&stored)) {
                     self.write(process, row, &committed, None, false);
                 }
             }
         }
         next
-    }
-
-    /// For how long of the time since it was due the breaker held a delivery back.
-    fn held(
-        &mut self,
-        process: Process,
-        endpoint: EndpointNo,
-        row: usize,
-        local: Timestamp,
-    ) -> Millis {
-        let Phase::Scheduled { due, .. } = self.store.rows[row].state.phase else {
-            return Millis::ZERO;
-        };
-        self.with_gate(process, endpoint, |gate| gate.held(due, local))
     }
 
     /// The endpoints of this process that take attempts and have something due.
@@ -170,7 +151,7 @@ impl World<'_> {
         attempts.values().filter(|attempt| attempt.route.endpoint == endpoint).count()
     }
 
-    /// An equal part of the places that are left, and some are kept for endpoints that hold none.
+    /// How many attempts an endpoint may begin.
     fn share(
         &mut self,
         process: Process,
@@ -178,19 +159,20 @@ impl World<'_> {
         wanted: usize,
         to_share: usize,
     ) -> usize {
-        let places = usize::try_from(self.scenario.places).unwrap_or(usize::MAX);
         let taken = self.senders[process.number()].attempts.len() + wanted;
-        let left = places.saturating_sub(taken);
-        if self.is_sender(SenderMutant::FirstComeFirstServed) {
-            return left;
-        }
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let attempts_max = self.scenario.places;
+        let places = Places { attempts_max, taken: count(taken), to_share: count(to_share) };
         let is_served = self.under_way(process, endpoint) > 0;
-        let kept = if is_served { places / KEPT_PART } else { 0 };
-        let left = left.saturating_sub(kept);
-        if left < self.store.due(endpoint).len() {
+        let whole = Places { to_share: 1, ..places };
+        if count(self.store.due(endpoint).len()) > whole.share(is_served) {
             self.sometimes(Sometimes::PlacesShort);
         }
-        (left / to_share.max(1)).max(1).min(left)
+        let share = match self.is_sender(SenderMutant::FirstComeFirstServed) {
+            true => whole.share(false),
+            false => places.share(is_served),
+        };
+        usize::try_from(share).unwrap_or(usize::MAX)
     }
 
     fn with_gate<T>(
@@ -226,10 +208,7 @@ impl World<'_> {
         };
         let rows: Vec<usize> = self
             .store
-            .due(endpoint)
-            .iter()
-            .take_while(|(due, _)| *due <= local)
-            .map(|(_, row)| *row)
+            .due_by(endpoint, local)
             .filter(|row| !self.senders[process.number()].flaw.lost.contains(row))
             .take(room)
             .collect();
@@ -252,25 +231,22 @@ impl World<'_> {
         let policy = self.understood.clone();
         let stored = self.store.rows[row].state.clone();
         let ctx = Ctx { now: local, entropy: 0, policy: &policy };
-        let held = self.held(process, endpoint, row, local);
-        let step = stored.handle(ctx, Input::Admitted { held }).ok()?;
         let epoch = self.store.endpoint(endpoint).shard.epoch;
-        if !matches!(step.next().phase, Phase::InFlight { .. }) {
-            // It became too old while it waited: there is nothing to send.
-            if let Ok(committed) = step.onto(&stored) {
-                self.write(process, row, &committed, None, false);
-            }
-            // There was room for another.
-            return Some(local);
-        }
-        let lease = policy.lease();
-        match self.with_gate(process, endpoint, |gate| gate.admit(&policy.gate, local, lease)) {
-            Admission::Go(permit) => {
+        match self.with_gate(process, endpoint, |gate| dispatch::want(gate, &stored, ctx)) {
+            Wanted::Claim(step, permit) => {
                 self.admitted(endpoint, local, permit.expires);
                 claims.push(Claim { row, step, permit: Some(permit), epoch });
                 None
             }
-            Admission::Defer { until, why } => {
+            Wanted::Ends(step) => {
+                if let Ok(committed) = step.onto(&stored) {
+                    self.write(process, row, &committed, None, false);
+                }
+                // There was room for another.
+                Some(local)
+            }
+            Wanted::Stale(_) => None,
+            Wanted::Deferred { until, why } => {
                 self.note_deferred(process, endpoint, until, why);
                 Some(until)
             }
@@ -404,7 +380,7 @@ impl World<'_> {
         let rule = self.understood.gate.clone();
         let (is_probe, expires) = (permit.probe, permit.expires);
         self.with_gate(process, endpoint, |gate| {
-            gate.record(&rule, local, permit, Signal::Neither);
+            dispatch::learn(gate, &rule, local, permit, Lesson::NOTHING);
         });
         self.fact(&Fact::Signalled { endpoint, is_success: None, is_probe, expires, local });
     }
@@ -491,10 +467,8 @@ impl World<'_> {
         }
         let (before, after, transition) = self.with_gate(process, endpoint, |gate| {
             let before = gate.breaker();
-            if let Some(throttle) = judgement.throttle {
-                gate.throttle(&rule, local, throttle);
-            }
-            let transition = gate.record(&rule, local, permit, signal);
+            let lesson = Lesson { signal, throttle: judgement.throttle };
+            let transition = dispatch::learn(gate, &rule, local, permit, lesson);
             (before, gate.breaker(), transition)
         });
         self.note_breaker(before, after, is_probe, signal);

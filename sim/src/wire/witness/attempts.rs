@@ -9,7 +9,7 @@ use crate::fact::{Fact, SentRequest};
 use crate::fault::Fault;
 use crate::wire::host::{RECEIVER, SENDER};
 use crate::wire::request::RawRequest;
-use crate::wire::verify::{digest, is_signed, is_valid, timestamp};
+use crate::wire::verify::{digest, is_signed, is_timely, timestamp};
 
 /// An attempt: its delivery's id, and its number.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -68,9 +68,11 @@ impl Witness {
         let name = AttemptName::of(request);
         self.track(&name).is_sent = true;
         self.requests += 1;
-        let state = self.sender.seen.delivery(&name.delivery);
+        let state = self.sender.seen().delivery(&name.delivery);
         // It may have been settled meanwhile; what counts is that the claim was written.
-        let is_claimed = state.is_some_and(|state| state.attempts >= name.number);
+        // How a sender on trial goes about it, and until when, nobody knows.
+        let is_on_trial = self.is_sender_on_trial();
+        let is_claimed = is_on_trial || state.is_some_and(|state| state.attempts >= name.number);
         let began = match state.map(|state| state.phase) {
             Some(Phase::InFlight { attempt, started_at, .. }) if attempt == name.number => {
                 at.truly(started_at)
@@ -80,21 +82,23 @@ impl Witness {
         let route = self.names.route(&name.delivery);
         let id = request.header("webhook-id").unwrap_or_default();
         let names: Vec<&str> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
-        let is_signed = self.key_of(request).is_some_and(|key| is_signed(request, key));
+        let is_signed = self.is_signed(request);
         let published = self.bodies.get(&route.event).copied();
+        // With the id of nothing that was published it is an invention, and no other body.
+        let body = digest(&request.body);
         let stamped = Timestamp::from_secs(timestamp(request));
         let sent = SentRequest {
             route,
             attempt: name.number,
             event: self.names.event(id),
-            body: (digest(&request.body), published.unwrap_or_default()),
+            body: (body, published.unwrap_or(if is_on_trial { body } else { 0 })),
             headers: digest(names.join("\n").as_bytes()),
             timestamp: timestamp(request),
             wall: at.wall,
             is_signed,
             is_claimed,
             by: at.life,
-            ends_by: began.plus(self.total_timeout()),
+            ends_by: if is_on_trial { at.now } else { began.plus(self.total_timeout()) },
         };
         self.tell(at.now, &Fact::Sent(sent));
         self.see_clock(at.now, SENDER, stamped);
@@ -114,10 +118,15 @@ impl Witness {
 
     /// Whether a receiver whose wall clock shows `wall` must take a request.
     pub(in crate::wire) fn is_valid(&self, request: &RawRequest, wall: Timestamp) -> Option<bool> {
-        match self.key_of(request) {
-            Some(key) => is_valid(request, key, wall.as_secs()),
-            None => Some(false),
+        match self.is_signed(request) {
+            true => is_timely(request, wall.as_secs()),
+            false => Some(false),
         }
+    }
+
+    fn is_signed(&self, request: &RawRequest) -> bool {
+        let signed = || self.key_of(request).is_some_and(|key| is_signed(request, key));
+        *request.is_signed.get_or_init(signed)
     }
 
     /// The receiver answers a request, which was valid or not when it left for it.
@@ -146,7 +155,12 @@ impl Witness {
     }
 
     /// A fault is known by what it did, not by its having been chosen.
-    pub(super) fn judge_fault(&mut self, now: Timestamp, delivery: &str, record: &AttemptRecord) {
+    pub(in crate::wire) fn judge_fault(
+        &mut self,
+        now: Timestamp,
+        delivery: &str,
+        record: &AttemptRecord,
+    ) {
         let name = AttemptName { delivery: delivery.to_owned(), number: record.attempt };
         let Some(track) = self.attempts.get(&name) else { return };
         let failed = |wanted| record.outcome == Outcome::Failed { failure: wanted };

@@ -1,4 +1,4 @@
-//! One life of a receiver's process, and the disk that outlives it.
+//! One life of a process on trial, and the disk that outlives it.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use hookproof_runtime::host::Host as _;
 
 use crate::wire::SimHost;
 
-/// One life of the process, from its start to its crash: the machine as the receiver has it.
+/// One life of the process, from its start to its crash: the machine as the program has it.
 pub struct Life<S> {
     host: SimHost,
     disk: Disk<S>,
@@ -25,7 +25,7 @@ impl<S> Clone for Life<S> {
 }
 
 impl<S> Life<S> {
-    pub(super) fn new(host: SimHost, state: Arc<Mutex<S>>, secret: Secret) -> Self {
+    pub(crate) fn new(host: SimHost, state: Arc<Mutex<S>>, secret: Secret) -> Self {
         Self { disk: Disk { host: host.clone(), state }, host, secret }
     }
 
@@ -35,7 +35,7 @@ impl<S> Life<S> {
         &self.disk
     }
 
-    /// The secret by which the sender signs.
+    /// The secret that sender and receiver share.
     #[must_use]
     pub fn secret(&self) -> &Secret {
         &self.secret
@@ -47,7 +47,7 @@ impl<S> Life<S> {
         self.host.now()
     }
 
-    /// The clock on the wall, which may be wrong and set: for the tolerance of signatures.
+    /// The clock on the wall, which may be wrong and set: for the timestamps of signatures.
     #[must_use]
     pub fn wall(&self) -> Timestamp {
         self.host.wall()
@@ -72,7 +72,7 @@ impl<S> Life<S> {
 
     /// A place at which the process may end: then this never returns, and no task of the process
     /// goes on. Without any, it may end when a request has arrived, before and after a commit to the
-    /// [`Disk`], and before and after the answer is written.
+    /// [`Disk`], before and after an answer is written, and around what is sent.
     pub async fn crash_point(&self, name: &'static str) {
         self.host.says(format!("passes {name}"));
         self.host.passes_place(name).await;
@@ -131,6 +131,6 @@ impl<S> Disk<S> {
     }
 }
 
-pub(super) fn lock<S>(state: &Mutex<S>) -> MutexGuard<'_, S> {
+pub(crate) fn lock<S>(state: &Mutex<S>) -> MutexGuard<'_, S> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::Role;
 use crate::checkers::Invariant;
 use crate::fault::Fault;
 use crate::history::{History, Totals};
 use crate::plan::Plan;
 use crate::timeline::{self, Timeline};
 
-/// A receiver held in every history.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// A program held in every history.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
+    role: Role,
     /// How many histories there were.
     pub histories: u64,
     /// What came of them.
@@ -21,6 +23,10 @@ pub struct Held {
 }
 
 impl Held {
+    pub(super) fn new(role: Role) -> Self {
+        Self { role, histories: 0, totals: Totals::default(), fired: BTreeMap::new() }
+    }
+
     pub(super) fn add(&mut self, history: &History) {
         self.histories += 1;
         self.totals.add(&history.totals);
@@ -32,16 +38,21 @@ impl Held {
 
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let crashes = self.fired.get(&Fault::ReceiverCrash).copied().unwrap_or(0);
+        let crash = match self.role {
+            Role::Receiver => Fault::ReceiverCrash,
+            Role::Sender => Fault::SenderCrash,
+        };
+        let crashes = self.fired.get(&crash).copied().unwrap_or(0);
         write!(
             f,
             "it holds in {} histories: {} events, {} requests, {} effects;\n{} kinds of fault had an \
-             effect, {crashes} crashes of the receiver among them",
+             effect, {crashes} crashes of the {} among them",
             self.histories,
             self.totals.accepted,
             self.totals.requests,
             self.totals.effects,
             self.fired.len(),
+            self.role,
         )
     }
 }
@@ -72,21 +83,24 @@ impl Failure {
         Self { seed: None, invariant: None, text }
     }
 
-    /// The receiver does not take everything although nothing is wrong.
-    pub(super) fn calm(seed: u64, history: &History) -> Self {
+    /// Not everything is delivered although nothing is wrong.
+    pub(super) fn calm(role: Role, seed: u64, history: &History) -> Self {
         let Totals { deliveries, delivered, .. } = history.totals;
+        let question = match role {
+            Role::Receiver => "does the receiver answer 2xx?",
+            Role::Sender => "does the sender take and send them, and report what is delivered?",
+        };
         let text = format!(
-            "nothing went wrong, and {delivered} of {deliveries} events were delivered; does the \
-             receiver answer 2xx?\n\n{}",
+            "nothing went wrong, and {delivered} of {deliveries} events were delivered; {question}\n\n{}",
             timeline::text(&Timeline::new(history), &|_, text| text.to_owned())
         );
         Self { seed: Some(seed), invariant: None, text }
     }
 
     /// One seed was two histories.
-    pub(super) fn differs(seed: u64) -> Self {
+    pub(super) fn differs(role: Role, seed: u64) -> Self {
         let text = format!(
-            "seed {seed} was two histories: the receiver does not depend on its inputs alone. Take \
+            "seed {seed} was two histories: the {role} does not depend on its inputs alone. Take \
              time, randomness and\ntasks from its `Life`, iterate over no `HashMap`, share nothing \
              between lives but the disk"
         );
