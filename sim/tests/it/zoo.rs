@@ -1,9 +1,11 @@
 //! Every known-bad variant is killed, by what must kill it, on seeds that the real code survives.
 
+use hookproof_sim::checkers::Invariant;
 use hookproof_sim::choices::Choices;
 use hookproof_sim::scenario::Scenario;
 use hookproof_sim::suite::{self, Part, Plan, Verdict, World};
 use hookproof_sim::wire;
+use hookproof_sim::zoo::hunt::{Weapon, hunt};
 use hookproof_sim::zoo::{HarnessMutant, Killer, Mutant, ReceiverMutant, SenderMutant};
 
 /// How many seeds a mutant may survive.
@@ -50,7 +52,36 @@ fn every_mutant_is_killed_in_the_model_world_by_what_must_kill_it() {
     let report = suite::run(&Plan { mutants, ..Plan::of(Vec::new(), 2) }, &|_, _| {});
     let survivors: Vec<_> = report.mutants.iter().filter(|found| !found.is_expected).collect();
     assert!(survivors.is_empty(), "{survivors:#?}");
-    assert_eq!(report.mutants.len(), 71);
+    assert_eq!(report.mutants.len(), 76);
+}
+
+/// By what one mutant is found, and by nothing else, wherever its runs begin.
+fn is_found_by(id: &str, invariant: Invariant) {
+    let mutant = Mutant::find(id).expect("a mutant of the zoo");
+    let Killer::Invariants(expected) = mutant.killer() else { panic!("{mutant} is a harness") };
+    assert_eq!(expected, [invariant], "{mutant}");
+    let trophy = hunt(mutant, 4);
+    let found: Vec<_> = trophy.killed_by.into_keys().collect();
+    assert_eq!((found, trophy.survived), (vec![Weapon::Invariant(invariant)], 0), "{mutant}");
+}
+
+#[test]
+fn each_form_of_a_mutant_is_found_by_itself() {
+    is_found_by("S09", Invariant::DoneMeansDone);
+    is_found_by("S09b", Invariant::Address);
+    is_found_by("S12b", Invariant::OnSchedule);
+    is_found_by("S20", Invariant::OnSchedule);
+    is_found_by("S20b", Invariant::OnSchedule);
+    is_found_by("S20c", Invariant::OnSchedule);
+    is_found_by("S34", Invariant::Liveness);
+    is_found_by("S34b", Invariant::Liveness);
+}
+
+#[test]
+fn what_breaks_several_promises_is_found_by_the_one_that_it_is_about() {
+    is_found_by("S30", Invariant::Fencing);
+    is_found_by("S40", Invariant::Fencing);
+    is_found_by("S41", Invariant::OnSchedule);
 }
 
 #[test]
