@@ -286,8 +286,7 @@ impl fmt::Display for ScenarioError {
 impl std::error::Error for ScenarioError {}
 
 /// Half a second, doubling to 20 s, full jitter: whole schedules pass within minutes.
-#[must_use]
-pub fn brisk(attempts_max: u32) -> Policy {
+pub(crate) fn brisk(attempts_max: u32) -> Policy {
     Policy {
         schedule: Schedule::new(
             Backoff::Exponential {

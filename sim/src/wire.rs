@@ -20,6 +20,6 @@ mod world;
 
 pub(crate) use application::Integration;
 pub(crate) use candidate::{Candidate, Listener};
-pub use host::SimHost;
+pub(crate) use host::SimHost;
 pub use world::run;
 pub(crate) use world::run_candidate;

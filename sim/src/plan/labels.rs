@@ -69,6 +69,7 @@ const QUESTIONS: &[&str] = &[
     "paused for",
     "policy",
     "published at",
+    "redirects to",
     "replayed after",
     "resolves to",
     "restart after",

@@ -42,7 +42,7 @@ const DENIED: [Ipv4Addr; 3] =
 /// A host in the simulated network. Its clocks are turmoil's, as wrong as the history has them; its
 /// entropy and its mortality are choices, and its connections suffer the faults of the history.
 #[derive(Clone)]
-pub struct SimHost {
+pub(crate) struct SimHost {
     name: &'static str,
     pub(super) stage: Arc<Stage>,
     fuse: Fuse,
