@@ -407,6 +407,7 @@ fn receiver_config(script: &Script) -> ReceiverConfig {
                 secrets: Secrets::one(Secret::from_bytes(integration.key.clone()).ok()?),
                 tolerance: TOLERANCE,
                 ordering: None,
+                downstream: None,
             })
         })
         .collect();

@@ -233,6 +233,10 @@ impl<H: Host> InboxStore for WrongInbox<H> {
         }
     }
 
+    async fn mark(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
+        self.inner.mark(work, moment).await
+    }
+
     async fn fail(&self, work: &Work, moment: Moment) -> Result<Failed, StoreError> {
         self.inner.fail(work, moment).await
     }
