@@ -177,6 +177,7 @@ const ON_WIRE: &[Fault] = &[
     Fault::StoreBusy,
     Fault::ClockSkew,
     Fault::ClockStep,
+    Fault::DownstreamFailure,
 ];
 
 impl Scenario {

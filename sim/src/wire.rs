@@ -5,6 +5,7 @@ mod application;
 mod attacker;
 mod books;
 mod candidate;
+mod downstream;
 mod fuse;
 mod host;
 mod lives;

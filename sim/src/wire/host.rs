@@ -27,6 +27,7 @@ pub(super) const SENDER: &str = "sender";
 pub(super) const RECEIVER: &str = "receiver";
 pub(super) const APPLICATION: &str = "application";
 pub(super) const ATTACKER: &str = "attacker";
+pub(super) const DOWNSTREAM: &str = "downstream";
 
 /// The name under which the sender knows the receiver: one that its address policy takes for public.
 pub(super) const RECEIVER_NAME: &str = "receiver.sim";
@@ -331,6 +332,7 @@ impl Host for SimHost {
         let known = match name {
             SENDER => SENDER,
             RECEIVER_NAME => RECEIVER,
+            DOWNSTREAM => DOWNSTREAM,
             _ => return Err(io::Error::new(io::ErrorKind::NotFound, format!("no host {name}"))),
         };
         let address = turmoil::lookup(known);

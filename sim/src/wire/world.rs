@@ -11,6 +11,7 @@ use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_receiver::config::{ReceiverConfig, Source};
+use hookproof_receiver::downstream::Downstream;
 use hookproof_runtime::server::ServerLimits;
 use hookproof_sender::config::SenderConfig;
 use hookproof_sender::tls::Tls;
@@ -19,7 +20,8 @@ use tempfile::TempDir;
 use super::application::{Integration, Publish, Script};
 use super::books::{Books, Reported};
 use super::candidate::Candidate;
-use super::host::{APPLICATION, ATTACKER, RECEIVER, SENDER};
+use super::downstream;
+use super::host::{APPLICATION, ATTACKER, DOWNSTREAM, RECEIVER, SENDER};
 use super::lives::{self, OnTrial, Receiver, Sender, address_policy};
 use super::observer::Eye;
 use super::stage::Stage;
@@ -141,7 +143,7 @@ impl<'a> World<'a> {
             let receiver = OnTrial { stage: stage.clone(), start };
             sim.host(RECEIVER, move || receiver.clone().life());
         } else {
-            let config = receiver_config(&script);
+            let config = receiver_config(scenario, &script);
             let receiver = Receiver { stage: stage.clone(), path: receiver_path, config, mutant };
             sim.host(RECEIVER, move || receiver.clone().life());
         }
@@ -155,6 +157,10 @@ impl<'a> World<'a> {
         sim.host(SENDER, move || sender.clone().life());
         let (actor, plot) = (stage.clone(), script.clone());
         sim.host(APPLICATION, move || lives::application(actor.clone(), plot.clone()));
+        if scenario.downstream {
+            let actor = stage.clone();
+            sim.host(DOWNSTREAM, move || lives::downstream(actor.clone()));
+        }
         let actor = stage.clone();
         sim.host(ATTACKER, move || lives::attacker(actor.clone()));
         skew_clocks(&stage);
@@ -397,7 +403,11 @@ fn clock_steps(
     steps
 }
 
-fn receiver_config(script: &Script) -> ReceiverConfig {
+fn receiver_config(scenario: &Scenario, script: &Script) -> ReceiverConfig {
+    let downstream = Downstream::new(&format!("http://{DOWNSTREAM}/entries"))
+        .ok()
+        .filter(|_| scenario.downstream)
+        .map(|downstream| Downstream { timeout: downstream::PATIENCE, ..downstream });
     let sources = script
         .endpoints
         .iter()
@@ -407,7 +417,7 @@ fn receiver_config(script: &Script) -> ReceiverConfig {
                 secrets: Secrets::one(Secret::from_bytes(integration.key.clone()).ok()?),
                 tolerance: TOLERANCE,
                 ordering: None,
-                downstream: None,
+                downstream: downstream.clone(),
             })
         })
         .collect();

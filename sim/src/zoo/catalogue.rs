@@ -136,8 +136,16 @@ mutants! {
             "Another worker takes the row over while the first still works, and both apply."
             "";
         DownstreamWithoutKey = "R20" "no idempotency key downstream" By(&[ExactlyOnce]),
-            "downstream-unknown" model
+            "downstream-unknown" both
             "An answer is lost, the call is made again, and the other side cannot tell."
+            "";
+        UnknownIsDone = "R20b" "takes an unknown call for done" By(&[DoneMeansDone]),
+            "downstream-unknown" both
+            "The call never took effect, and nobody makes it again."
+            "";
+        UnknownIsFailed = "R20c" "takes an unknown call for failed" By(&[DoneMeansDone]),
+            "downstream-unknown" both
+            "It is given up as having had no effect, and it has had one."
             "";
         QueueWithoutSweep = "R21" "wakes by a queue only, never sweeps" By(&[DoneMeansDone, Liveness]),
             "crash-everywhere" model

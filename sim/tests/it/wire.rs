@@ -37,6 +37,11 @@ fn clocks_that_are_wrong_and_clocks_that_are_set_lose_nothing() {
 }
 
 #[test]
+fn calls_to_another_service_take_effect_once_though_it_fails_and_answers_are_lost() {
+    every_fault_is_seen(&shipped::downstream_unknown().on_wire(), 20);
+}
+
+#[test]
 fn every_invariant_that_the_wire_speaks_of_is_looked_at() {
     let mut looks: BTreeMap<Invariant, u64> = BTreeMap::new();
     for history in histories(&Scenario::mixed().on_wire(), 6, None) {
