@@ -52,8 +52,8 @@ struct Call {
 
 impl Call {
     fn header(&self, name: &str) -> &str {
-        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.filter(|(found, _)| *found == name).map(|(_, value)| value).last().unwrap_or("")
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(found, _)| *found == name).map_or("", |(_, value)| value)
     }
 }
 
@@ -223,6 +223,7 @@ async fn a_crash_around_the_call_has_it_made_again_under_the_same_key() {
         let on = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = host.listen(on).await.expect("a socket");
         tokio::select! {
+            biased;
             () = run(host.clone(), listener, config.clone(), store, pending()) => {}
             () = host.blown() => {}
         }
