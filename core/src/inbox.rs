@@ -122,7 +122,8 @@ pub enum Input {
         /// The number of the claim.
         attempt: u32,
     },
-    /// Its effect failed; nothing of it was applied.
+    /// Its effect failed; nothing of it was applied. Or it is a call to another service under a key
+    /// of the event, and nobody knows whether it was: the next attempt makes it under the same key.
     Failed {
         /// The number of the claim.
         attempt: u32,
@@ -309,7 +310,7 @@ impl Entry {
     }
 
     /// The effect is applied in the same transaction as the mark, so a claim without a mark has had
-    /// no effect, and can be taken over at once. But an event whose effect ends the process every
+    /// no effect, or none that the key of a call would not be known by; it can be taken over at once. But an event whose effect ends the process every
     /// time must not be claimed for ever: such claims count like failures.
     fn after_loss(&self, ctx: Ctx<'_>) -> Phase {
         match ctx.rule.schedule.wait_before_jitter(self.attempts) {

@@ -10,6 +10,7 @@ use hookproof_core::time::Millis;
 use hookproof_runtime::server::{CONNECTIONS_MAX_HIGHEST, ServerLimits};
 use serde::Deserialize;
 
+use crate::downstream::Downstream;
 use crate::ordering::OrderingRule;
 
 /// The largest limit on bodies that can be set, in bytes: well below what SQLite takes as a row.
@@ -55,6 +56,10 @@ pub struct Source {
     /// as it comes.
     #[serde(default)]
     pub ordering: Option<OrderingRule>,
+    /// The other service that its events take effect in; without it they do so in the receiver's own
+    /// database.
+    #[serde(default)]
+    pub downstream: Option<Downstream>,
 }
 
 fn body_bytes_max() -> usize {
@@ -100,7 +105,7 @@ impl Source {
     /// A source with the usual tolerance.
     #[must_use]
     pub fn new(id: SourceId, secrets: Secrets) -> Self {
-        Self { id, secrets, tolerance: tolerance(), ordering: None }
+        Self { id, secrets, tolerance: tolerance(), ordering: None, downstream: None }
     }
 }
 
@@ -165,6 +170,31 @@ impl ReceiverConfig {
                     ),
                 );
             }
+            self.validate_downstream(index, source)?;
+        }
+        Ok(())
+    }
+
+    fn validate_downstream(&self, index: usize, source: &Source) -> Result<(), ConfigError> {
+        let Some(downstream) = &source.downstream else { return Ok(()) };
+        let field = format!("sources[{index}].downstream");
+        let (timeout, lease) = (downstream.timeout, self.inbox.lease);
+        not_zero(&format!("{field}.timeout"), timeout)?;
+        if timeout >= lease {
+            return fail(
+                format!("{field}.timeout"),
+                format!(
+                    "is {timeout}, but must be less than `inbox.lease`, which is {lease}: a call \
+                     must end before another worker may make it"
+                ),
+            );
+        }
+        if source.ordering.is_some() {
+            return fail(
+                field,
+                "cannot be used with `ordering`: versions are compared in the transaction of the \
+                 effect, which does not reach another service; let that one compare them",
+            );
         }
         Ok(())
     }

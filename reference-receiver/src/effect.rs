@@ -2,7 +2,8 @@
 //!
 //! An effect is written within the transaction that marks its entry, so that there is never one
 //! without the other. That holds for what is in the same database, and for nothing else: a call to
-//! another service from here would happen again after a crash before the commit.
+//! another service from here would happen again after a crash before the commit. What is to happen there
+//! is called by [`crate::downstream`].
 //!
 //! ```
 //! use hookproof_core::time::Timestamp;

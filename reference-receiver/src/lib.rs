@@ -11,10 +11,12 @@
 //! - [`config`]: what it is told;
 //! - [`store`]: what it keeps, as a trait, and [`sqlite`]: the store it comes with;
 //! - [`ordering`]: which version of which entity an event is about, so that what is late has no effect;
-//! - [`effect`]: what an event brings about, which is where your own code goes.
+//! - [`effect`]: what an event brings about, which is where your own code goes;
+//! - [`downstream`]: an effect that is a call to another service.
 
 mod answer;
 pub mod config;
+pub mod downstream;
 pub mod effect;
 mod ingress;
 pub mod ordering;

@@ -110,6 +110,11 @@ impl<H: Host, E: Effect> InboxStore for SqliteInbox<H, E> {
             .await
     }
 
+    async fn mark(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
+        let (host, work) = (self.host.clone(), work.clone());
+        self.database.write(move |c| mark(c, &host, &work, &moment)).await
+    }
+
     async fn fail(&self, work: &Work, moment: Moment) -> Result<Failed, StoreError> {
         let (host, work) = (self.host.clone(), work.clone());
         self.database.write(move |c| fail(c, &host, &work, &moment)).await
@@ -218,6 +223,21 @@ fn apply<H: Host, E: Effect>(
     if let Some(versioned) = versioned {
         rows::set_entity_version(connection, &work.entry, versioned)?;
     }
+    rows::update_entry(connection, &next)?;
+    Ok(Applied::Done)
+}
+
+/// The mark alone, for an effect that is not in this database.
+fn mark<H: Host>(
+    connection: &Connection,
+    host: &H,
+    work: &Work,
+    moment: &Moment,
+) -> Result<Applied, StoreError> {
+    let input = Input::Applied { attempt: work.attempt() };
+    let Ok(next) = decide(connection, host, work, moment, input)? else {
+        return Ok(Applied::TakenOver);
+    };
     rows::update_entry(connection, &next)?;
     Ok(Applied::Done)
 }

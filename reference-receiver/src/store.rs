@@ -168,6 +168,13 @@ pub trait InboxStore: Clone + Send + Sync + 'static {
         moment: Moment,
     ) -> impl Future<Output = Result<Applied, StoreError>> + Send;
 
+    /// Marks an entry whose effect another service has had; nothing but the mark is stored.
+    fn mark(
+        &self,
+        work: &Work,
+        moment: Moment,
+    ) -> impl Future<Output = Result<Applied, StoreError>> + Send;
+
     /// Records that the effect failed.
     fn fail(
         &self,

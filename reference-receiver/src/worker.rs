@@ -16,6 +16,7 @@ use hookproof_runtime::host::Host;
 use tokio::sync::{Notify, watch};
 
 use crate::config::{ReceiverConfig, Source};
+use crate::downstream::{Called, Downstream, key};
 use crate::effect::EffectError;
 use crate::ordering::OrderingRule;
 use crate::store::{Applied, Failed, InboxStore, Moment, Work};
@@ -27,6 +28,8 @@ pub(crate) struct Worker<H, S> {
     rule: Arc<InboxRule>,
     /// The sources whose events are applied in order.
     ordering: BTreeMap<SourceId, OrderingRule>,
+    /// The sources whose events take effect in another service.
+    downstream: BTreeMap<SourceId, Downstream>,
     /// The longest that a row without a wake-up stays unseen, and the pause after a store's error.
     sweep_interval: Millis,
     wake: Arc<Notify>,
@@ -46,8 +49,10 @@ impl<H: Host, S: InboxStore> Worker<H, S> {
         let rule = Arc::new(config.inbox.clone());
         let ordered = |source: &Source| Some((source.id.clone(), source.ordering.clone()?));
         let ordering = config.sources.iter().filter_map(ordered).collect();
+        let called = |source: &Source| Some((source.id.clone(), source.downstream.clone()?));
+        let downstream = config.sources.iter().filter_map(called).collect();
         let sweep_interval = config.sweep_interval;
-        Self { host, store, rule, ordering, sweep_interval, wake, is_recovered: false }
+        Self { host, store, rule, ordering, downstream, sweep_interval, wake, is_recovered: false }
     }
 
     /// Gives up what a former process had claimed, once in the life of this one.
@@ -125,6 +130,9 @@ impl<H: Host, S: InboxStore> Worker<H, S> {
     }
 
     async fn finish(&self, work: &Work) -> Result<(), StoreError> {
+        if let Some(downstream) = self.downstream.get(&work.entry.source) {
+            return self.call(work, downstream).await;
+        }
         let rule = self.ordering.get(&work.entry.source);
         let versioned = match rule.map_or(Ok(None), |rule| rule.read(&work.body)) {
             Ok(versioned) => versioned,
@@ -138,6 +146,30 @@ impl<H: Host, S: InboxStore> Worker<H, S> {
             ),
             Applied::Failed(error) => self.fail(work, &error).await?,
             Applied::TakenOver => taken_over(work),
+        }
+        Ok(())
+    }
+
+    /// The effect is a call. Until it is marked, whatever ends this process or this claim lets it be
+    /// made again under the same key.
+    async fn call(&self, work: &Work, downstream: &Downstream) -> Result<(), StoreError> {
+        match downstream.call(&self.host, work).await {
+            Called::Done => {}
+            Called::Failed(error) => return self.fail(work, &error).await,
+            Called::Unknown(error) => {
+                tracing::info!(
+                    key = key(work), %error,
+                    "it is not known whether a call took effect: the same key will tell"
+                );
+                return self.fail(work, &error).await;
+            }
+        }
+        self.host.at(CrashPoint::EffectApplied).await;
+        match self.store.mark(work, self.moment()).await? {
+            Applied::TakenOver => taken_over(work),
+            Applied::Done | Applied::Superseded | Applied::Failed(_) => {
+                self.host.at(CrashPoint::WorkMarked).await;
+            }
         }
         Ok(())
     }

@@ -34,7 +34,8 @@ named_enum! {
         AckSent = "ack.sent",
         /// A worker's claim is committed.
         WorkClaimed = "work.claimed",
-        /// The effect is written, inside the transaction that will mark it.
+        /// The effect is written, inside the transaction that will mark it; or another service has had
+        /// it, and nothing marks it yet.
         EffectApplied = "effect.applied",
         /// Effect and mark are committed.
         WorkMarked = "work.marked",

@@ -1,6 +1,6 @@
 //! The invariants, and how a history is held against them.
 //!
-//! A world tells the checkers every [`Fact`] as it becomes one, and at last that the history is over.
+//! A world tells the checkers every fact as it becomes one, and at last that the history is over.
 //! A checker knows nothing but that, and says how much it looked at: one that never saw anything has
 //! proved nothing, and fails the suite.
 
@@ -146,11 +146,11 @@ trait Checker: Send {
 
 /// The bounds that some invariants speak of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// How long after it is due and admitted an attempt may begin.
-    pub overdue: Millis,
+    pub(crate) overdue: Millis,
     /// The same for an endpoint that works while another does not.
-    pub isolation: Millis,
+    pub(crate) isolation: Millis,
 }
 
 /// All checkers of one history.
@@ -172,9 +172,9 @@ impl Checkers {
             Box::new(accounting::NoInvention::default()),
             Box::new(effects::ExactlyOnce::new(is_lax)),
             Box::new(effects::DoneMeansDone::new(is_lax)),
+            Box::new(fencing::Fencing::default()),
             Box::new(terminal::Terminal::default()),
             Box::new(identity::WriteAhead),
-            Box::new(fencing::Fencing::default()),
             Box::new(schedule::OnSchedule::default()),
             Box::new(schedule::Punctual::overdue(bounds.overdue)),
             Box::new(schedule::Punctual::isolation(bounds.isolation)),

@@ -13,15 +13,15 @@ use hookproof_core::time::{Millis, Timestamp};
 
 /// The number of a publish that the application wants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct PublishNo(pub u32);
+pub(crate) struct PublishNo(pub(crate) u32);
 
 /// The number of an event id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct EventNo(pub u32);
+pub(crate) struct EventNo(pub(crate) u32);
 
 /// The number of an endpoint, and of the receiver's integration behind it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct EndpointNo(pub u32);
+pub(crate) struct EndpointNo(pub(crate) u32);
 
 impl fmt::Display for PublishNo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,11 +43,11 @@ impl fmt::Display for EndpointNo {
 
 /// One event on its way to one endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Route {
+pub(crate) struct Route {
     /// The event.
-    pub event: EventNo,
+    pub(crate) event: EventNo,
     /// The endpoint.
-    pub endpoint: EndpointNo,
+    pub(crate) endpoint: EndpointNo,
 }
 
 impl fmt::Display for Route {
@@ -58,66 +58,66 @@ impl fmt::Display for Route {
 
 /// One life of one process: its host, and how often that started.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Life {
+pub(crate) struct Life {
     /// Which of the processes of its role.
-    pub process: u32,
+    pub(crate) process: u32,
     /// The how manieth life, from 1.
-    pub number: u32,
+    pub(crate) number: u32,
 }
 
 /// A request as it is on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SentRequest {
+pub(crate) struct SentRequest {
     /// The delivery that it belongs to, as the sender's headers say.
-    pub route: Route,
+    pub(crate) route: Route,
     /// The number of the attempt.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// The event id that it carries.
-    pub event: EventNo,
+    pub(crate) event: EventNo,
     /// A digest of its body, and of the body that was published.
-    pub body: (u64, u64),
+    pub(crate) body: (u64, u64),
     /// A digest of the names of its header fields.
-    pub headers: u64,
+    pub(crate) headers: u64,
     /// The signed timestamp, in seconds since the epoch.
-    pub timestamp: i64,
+    pub(crate) timestamp: i64,
     /// The sender's wall clock at that moment.
-    pub wall: Timestamp,
+    pub(crate) wall: Timestamp,
     /// Whether an independent verifier with the endpoint's present secret accepts the signature.
-    pub is_signed: bool,
+    pub(crate) is_signed: bool,
     /// Whether the sender's store holds this attempt as in flight.
-    pub is_claimed: bool,
+    pub(crate) is_claimed: bool,
     /// Who sends it.
-    pub by: Life,
+    pub(crate) by: Life,
     /// When the attempt ends at the latest, by the true clock.
-    pub ends_by: Timestamp,
+    pub(crate) ends_by: Timestamp,
 }
 
 /// A change of one delivery, as it was committed.
 #[derive(Clone, Copy, Debug)]
-pub struct Written<'a> {
+pub(crate) struct Written<'a> {
     /// The delivery.
-    pub route: Route,
+    pub(crate) route: Route,
     /// The state.
-    pub state: &'a Delivery,
+    pub(crate) state: &'a Delivery,
     /// The attempt that ended with it.
-    pub record: Option<&'a AttemptRecord>,
+    pub(crate) record: Option<&'a AttemptRecord>,
     /// What a valid `Retry-After` of that attempt asked for, by an independent reading.
-    pub asked: Option<Millis>,
+    pub(crate) asked: Option<Millis>,
     /// Whether a notice to the owner was written with it.
-    pub has_notice: bool,
+    pub(crate) has_notice: bool,
     /// Who wrote it.
-    pub by: Life,
+    pub(crate) by: Life,
     /// The epoch of the shard that the writer holds.
-    pub epoch: u64,
+    pub(crate) epoch: u64,
     /// Whether a person asked for this: a replay or a cancellation.
-    pub is_asked: bool,
+    pub(crate) is_asked: bool,
     /// How far the writer's clock is ahead of the true one, in milliseconds.
-    pub clock_ahead: i64,
+    pub(crate) clock_ahead: i64,
 }
 
 /// Something that has happened.
 #[derive(Clone, Copy, Debug)]
-pub enum Fact<'a> {
+pub(crate) enum Fact<'a> {
     /// How the endpoints are served.
     Served {
         /// The policy.
@@ -309,7 +309,7 @@ pub enum Fact<'a> {
 
 /// What is there when a history is over and everything has drained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct End {
+pub(crate) struct End {
     /// Whether everything drained within the bound.
-    pub is_drained: bool,
+    pub(crate) is_drained: bool,
 }

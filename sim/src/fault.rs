@@ -140,8 +140,7 @@ impl Faults {
     }
 
     /// Draws which of `allowed` are on, and how often each strikes.
-    #[must_use]
-    pub fn swarm(choices: &Choices, allowed: &[Fault]) -> Self {
+    pub(crate) fn swarm(choices: &Choices, allowed: &[Fault]) -> Self {
         let mut per_mille = BTreeMap::new();
         for fault in allowed {
             let weight = choices.draw("plan", fault.as_str(), 4);
@@ -159,8 +158,7 @@ impl Faults {
     }
 
     /// How often a fault strikes where it can, in thousandths; 0 if it is off.
-    #[must_use]
-    pub fn per_mille(&self, fault: Fault) -> u64 {
+    pub(crate) fn per_mille(&self, fault: Fault) -> u64 {
         self.per_mille.get(&fault).copied().unwrap_or(0)
     }
 

@@ -8,7 +8,9 @@ use hookproof_core::time::{Millis, Timestamp};
 use crate::checkers::{Invariant, Violation};
 use crate::choices::Draw;
 use crate::fault::Faults;
-use crate::journal::{Counts, Line};
+
+pub use crate::journal::{Counts, Line};
+pub use crate::sometimes::Sometimes;
 
 /// When every history begins: 2026-01-01T00:00:00Z.
 pub(crate) const EPOCH: Duration = Duration::from_secs(1_767_225_600);
@@ -61,7 +63,7 @@ pub struct Totals {
 
 impl Totals {
     /// Adds another history's.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.accepted += other.accepted;
         self.deliveries += other.deliveries;
         self.delivered += other.delivered;

@@ -43,7 +43,7 @@ struct State {
 
 /// The record of one history, shared by all its parts.
 #[derive(Clone, Debug, Default)]
-pub struct Journal {
+pub(crate) struct Journal {
     state: Arc<Mutex<State>>,
     tape: Recorder,
 }
@@ -65,17 +65,17 @@ pub struct Counts {
 
 impl Journal {
     /// Adds a line to the trace.
-    pub fn line(&self, at: Timestamp, who: &'static str, text: impl Into<String>) {
+    pub(crate) fn line(&self, at: Timestamp, who: &'static str, text: impl Into<String>) {
         self.lock().lines.push(Line { at, who, text: text.into() });
     }
 
     /// A fault was decided; whether it has an effect is seen later.
-    pub fn chose(&self, fault: Fault) {
+    pub(crate) fn chose(&self, fault: Fault) {
         *self.lock().chosen.entry(fault).or_insert(0) += 1;
     }
 
     /// A fault was seen to have an effect.
-    pub fn fired(&self, at: Timestamp, who: &'static str, fault: Fault, detail: &str) {
+    pub(crate) fn fired(&self, at: Timestamp, who: &'static str, fault: Fault, detail: &str) {
         let mut state = self.lock();
         *state.fired.entry(fault).or_insert(0) += 1;
         let text = if detail.is_empty() { fault.to_string() } else { format!("{fault}: {detail}") };
@@ -83,29 +83,28 @@ impl Journal {
     }
 
     /// A host passed a crash point.
-    pub fn passed(&self, at: Timestamp, who: &'static str, point: CrashPoint) {
+    pub(crate) fn passed(&self, at: Timestamp, who: &'static str, point: CrashPoint) {
         let mut state = self.lock();
         *state.passed.entry(point).or_insert(0) += 1;
         state.lines.push(Line { at, who, text: point.to_string() });
     }
 
     /// A host ended at a crash point.
-    pub fn crashed(&self, at: Timestamp, who: &'static str, point: CrashPoint) {
+    pub(crate) fn crashed(&self, at: Timestamp, who: &'static str, point: CrashPoint) {
         let mut state = self.lock();
         *state.crashed_at.entry(point).or_insert(0) += 1;
         state.lines.push(Line { at, who, text: format!("CRASH at {point}") });
     }
 
     /// Something broke that no fault explains.
-    pub fn breakdown(&self, at: Timestamp, who: &'static str, what: &str) {
+    pub(crate) fn breakdown(&self, at: Timestamp, who: &'static str, what: &str) {
         let mut state = self.lock();
         state.lines.push(Line { at, who, text: format!("BREAKDOWN {what}") });
         state.breakdown.get_or_insert_with(|| format!("{who}: {what}"));
     }
 
     /// The first breakdown, if there was one.
-    #[must_use]
-    pub fn first_breakdown(&self) -> Option<String> {
+    pub(crate) fn first_breakdown(&self) -> Option<String> {
         self.lock().breakdown.clone()
     }
 
@@ -115,14 +114,12 @@ impl Journal {
     }
 
     /// The trace so far.
-    #[must_use]
-    pub fn lines(&self) -> Vec<Line> {
+    pub(crate) fn lines(&self) -> Vec<Line> {
         self.lock().lines.clone()
     }
 
     /// How often what happened so far.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         let state = self.lock();
         Counts {
             chosen: state.chosen.clone(),
@@ -135,8 +132,7 @@ impl Journal {
 
     /// A digest of the whole trace, 16 hexadecimal digits: two runs are the same history if and,
     /// but for collisions, only if it is the same.
-    #[must_use]
-    pub fn hash(&self) -> String {
+    pub(crate) fn hash(&self) -> String {
         let mut hasher = Sha256::new();
         for line in &self.lock().lines {
             hasher.update(line.at.as_millis().to_le_bytes());

@@ -4,27 +4,30 @@
 //! points, lost responses, partitions, duplicates and reordering, and every history is checked
 //! against the invariants of delivery. One seed is one history, byte for byte.
 //!
-//! - [`choices`]: the one source of nondeterminism;
-//! - [`scenario`], [`fault`]: what a history is about, and what goes wrong in it;
-//! - [`receiver`]: your own receiver in the wire world, in a test of a dozen lines;
-//! - [`sender`]: your own sender there;
-//! - [`wire`]: the world on turmoil, with real HTTP and real SQLite;
-//! - [`tape`]: what the wire world saw of core's machines, and how it is played again;
-//! - [`checkers`]: the invariants;
-//! - [`zoo`]: bugs that the suite must find, or it proves nothing;
-//! - [`plan`], [`minimise`], [`timeline`]: a failing history as a file, made small, and told;
-//! - [`model`]: the world of events over modelled stores, in which a history takes microseconds;
-//! - [`explore`]: every history of a small world, one after the other;
-//! - [`suite`]: many histories, the zoo, and a verdict.
+//! What is public, and for whom:
+//!
+//! | for | what |
+//! | --- | --- |
+//! | a receiver of yours, in a test of a dozen lines | [`receiver`] |
+//! | a sender of yours, likewise | [`sender`] |
+//! | a kind of history of your own | [`scenario`], with [`fault`] |
+//! | running one history, or many with a verdict | [`model`], [`wire`], [`suite`]; [`history`] and [`checkers::Invariant`] are what comes out |
+//! | every history of a small world | [`explore`] |
+//! | a failing history as a file, made small, and told | [`plan`], [`minimise`], [`timeline`] |
+//! | trust in the harness itself | [`zoo`]; [`tape`]: what the wire world saw of core's machines, played again |
+//! | a history from bytes, as a fuzzer has them | [`choices`], the one source of nondeterminism |
+//!
+//! What the checkers are told, the hosts of both worlds and their records are nobody's but the
+//! simulation's: they change with it.
 
 mod asked;
 pub mod checkers;
 pub mod choices;
 pub mod explore;
-pub mod fact;
+mod fact;
 pub mod fault;
 pub mod history;
-pub mod journal;
+mod journal;
 mod log;
 pub mod minimise;
 pub mod model;
@@ -32,7 +35,7 @@ pub mod plan;
 pub mod receiver;
 pub mod scenario;
 pub mod sender;
-pub mod sometimes;
+mod sometimes;
 pub mod suite;
 pub mod tape;
 pub mod timeline;

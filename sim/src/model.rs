@@ -78,8 +78,7 @@ pub fn run(
 }
 
 /// Runs one history of a wrong receiver under a wrong harness, which may not see what is wrong.
-#[must_use]
-pub fn run_under(
+pub(crate) fn run_under(
     scenario: &Scenario,
     choices: &Choices,
     receiver: ReceiverMutant,

@@ -12,7 +12,7 @@ use crate::scenario::Scenario;
 use crate::suite::World;
 use crate::zoo::Mutant;
 
-pub use file::{PlanError, VERSION};
+pub use file::PlanError;
 
 /// All that a failing history follows from.
 #[derive(Clone, PartialEq, Eq, Debug)]

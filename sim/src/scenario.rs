@@ -177,6 +177,7 @@ const ON_WIRE: &[Fault] = &[
     Fault::StoreBusy,
     Fault::ClockSkew,
     Fault::ClockStep,
+    Fault::DownstreamFailure,
 ];
 
 impl Scenario {
@@ -286,8 +287,7 @@ impl fmt::Display for ScenarioError {
 impl std::error::Error for ScenarioError {}
 
 /// Half a second, doubling to 20 s, full jitter: whole schedules pass within minutes.
-#[must_use]
-pub fn brisk(attempts_max: u32) -> Policy {
+pub(crate) fn brisk(attempts_max: u32) -> Policy {
     Policy {
         schedule: Schedule::new(
             Backoff::Exponential {

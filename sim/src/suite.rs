@@ -98,6 +98,8 @@ pub struct Plan {
 const MODEL_SEEDS: u64 = 1000;
 /// How many histories the default suite has in the wire world.
 const WIRE_SEEDS: u64 = 200;
+/// How many of them, besides, have a receiver that calls another service.
+const WIRE_CALLS_SEEDS: u64 = 50;
 /// How many histories of the default suite are swept for crashes.
 const SWEEPS: u64 = 20;
 /// How many seeds a mutant may survive.
@@ -106,8 +108,8 @@ const MUTANT_SEEDS: u64 = 60;
 const TWICE_EVERY: u64 = 10;
 
 impl Plan {
-    /// The default suite: every shipped scenario in the model world, everything at once in the wire
-    /// world, and the zoo in both.
+    /// The default suite: every shipped scenario in the model world, everything at once and calls to
+    /// another service in the wire world, and the zoo in both.
     #[must_use]
     pub fn whole(jobs: usize) -> Self {
         let model = shipped::all().into_iter().map(|scenario| Part {
@@ -116,14 +118,18 @@ impl Plan {
             scenario,
             seeds: 0..MODEL_SEEDS,
         });
-        let wire = Part {
+        let on_wire = |scenario: Scenario, seeds| Part {
             world: World::Wire,
-            scenario: Scenario::mixed().on_wire(),
-            seeds: 0..WIRE_SEEDS,
+            scenario: scenario.on_wire(),
+            seeds: 0..seeds,
             sweeps: 0,
         };
+        let wire = [
+            on_wire(Scenario::mixed(), WIRE_SEEDS),
+            on_wire(shipped::downstream_unknown(), WIRE_CALLS_SEEDS),
+        ];
         Self {
-            parts: model.chain([wire]).collect(),
+            parts: model.chain(wire).collect(),
             demands_coverage: true,
             mutants: zoo(),
             ..Self::of(Vec::new(), jobs)

@@ -50,8 +50,17 @@ pub struct Timeline {
 }
 
 /// All lanes, from left to right.
-const LANES: [&str; 8] =
-    ["application", "sender", "sender 2", "network", "receiver", "receiver 2", "people", "owner"];
+const LANES: [&str; 9] = [
+    "application",
+    "sender",
+    "sender 2",
+    "network",
+    "receiver",
+    "receiver 2",
+    "downstream",
+    "people",
+    "owner",
+];
 
 /// What the line of a violation begins with, as the worlds write it.
 const VIOLATION: &str = "VIOLATION ";

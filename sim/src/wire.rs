@@ -6,6 +6,7 @@ mod attacker;
 mod books;
 mod calls;
 mod candidate;
+mod downstream;
 #[doc(hidden)]
 pub mod exchanges;
 mod fuse;
@@ -25,6 +26,6 @@ mod world;
 pub(crate) use application::Integration;
 pub use calls::{Attempt, Client};
 pub(crate) use candidate::{Ask, Candidate, Listener};
-pub use host::SimHost;
+pub(crate) use host::SimHost;
 pub(crate) use world::run_candidate;
 pub use world::{run, run_taped};

@@ -9,7 +9,8 @@ pub(crate) mod senders;
 use std::fmt;
 
 use crate::checkers::Invariant;
-use crate::suite::Gate;
+use crate::scenario::{Scenario, shipped};
+use crate::suite::{Gate, World};
 
 pub use catalogue::{HarnessMutant, ReceiverMutant, SeededBug, SenderMutant};
 
@@ -86,6 +87,18 @@ impl Mutant {
             Self::Sender(mutant) => mutant.about(),
             Self::Harness(mutant) => mutant.about(),
             Self::Seeded(bug) => bug.about(),
+        }
+    }
+
+    /// The scenario in which a world hunts it. In the wire world that is everything at once, unless the
+    /// receiver has to call another service.
+    #[must_use]
+    pub fn ground(self, world: World) -> Scenario {
+        let aimed = shipped::find(self.about().scenario).unwrap_or_else(Scenario::mixed);
+        match world {
+            World::Model => aimed,
+            World::Wire if aimed.downstream => aimed.on_wire(),
+            World::Wire => Scenario::mixed().on_wire(),
         }
     }
 

@@ -5,6 +5,7 @@ use hookproof_core::schedule::Backoff;
 use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::Millis;
 use hookproof_receiver::config::{BODY_BYTES_MAX_HIGHEST, ReceiverConfig, Source};
+use hookproof_receiver::downstream::Downstream;
 
 use crate::given::{config, secrets, source, source_id};
 
@@ -74,8 +75,27 @@ fn a_file_with_an_unknown_or_malformed_field_is_refused() {
     check(&format!("{SHOP}{order}"), "`data.id` is no JSON Pointer: write /data/id");
     let order = "ordering = { entity = \"/id\" }";
     check(&format!("{SHOP}{order}"), "missing field `version`");
+    let called = "downstream = { url = \"https://ledger/\" }";
+    check(&format!("{SHOP}{called}"), "`https://ledger/` is https, and calls leave in the clear");
+    let called = "downstream = { url = \"http://ledger/\", retries = 1 }";
+    check(&format!("{SHOP}{called}"), "unknown field `retries`");
     check("[[sources]]\nid = \"a.b\"\nsecrets = []", "an identifier may hold only");
     check("[[sources]]\nid = \"a\"\nsecrets = []", "0 secrets given");
+}
+
+fn downstream(timeout: &str) -> Option<Downstream> {
+    let text = format!("url = \"http://ledger/entries\"\ntimeout = \"{timeout}\"");
+    Some(toml::from_str(&text).expect("a service"))
+}
+
+#[test]
+fn a_service_to_call_is_named_by_its_url_and_has_five_seconds() {
+    let named = format!("{SHOP}downstream = {{ url = \"http://ledger:8090/entries\" }}");
+    let config: ReceiverConfig = toml::from_str(&named).unwrap();
+    config.validate().unwrap();
+    let expected = Downstream::new("http://ledger:8090/entries").unwrap();
+    assert_eq!(config.sources[0].downstream, Some(expected.clone()));
+    assert_eq!(expected.timeout, Millis::from_secs(5));
 }
 
 #[test]
@@ -129,6 +149,24 @@ fn what_the_types_cannot_check_is_checked_and_the_field_named() {
     check(
         |config| config.inbox.lease = Millis::ZERO,
         "`inbox.lease` is 0s, but must be at least 1ms",
+    );
+    check(
+        |config| config.sources[1].downstream = downstream("30s"),
+        "`sources[1].downstream.timeout` is 30s, but must be less than `inbox.lease`, which is 30s: \
+         a call must end before another worker may make it",
+    );
+    check(
+        |config| config.sources[0].downstream = downstream("0s"),
+        "`sources[0].downstream.timeout` is 0s, but must be at least 1ms",
+    );
+    check(
+        |config| {
+            config.sources[0].downstream = downstream("1s");
+            let ordering = "entity = \"/id\"\nversion = \"/version\"";
+            config.sources[0].ordering = toml::from_str(ordering).ok();
+        },
+        "`sources[0].downstream` cannot be used with `ordering`: versions are compared in the \
+         transaction of the effect, which does not reach another service; let that one compare them",
     );
     check(
         |config| {

@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod config;
+mod downstream;
 mod given;
 mod limits;
 mod ordering;

@@ -249,6 +249,10 @@ impl<S: InboxStore> InboxStore for Moody<S> {
         self.mood()?.apply(work, versioned, moment).await
     }
 
+    async fn mark(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
+        self.mood()?.mark(work, moment).await
+    }
+
     async fn fail(&self, work: &Work, moment: Moment) -> Result<Failed, StoreError> {
         self.mood()?.fail(work, moment).await
     }

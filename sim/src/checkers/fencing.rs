@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hookproof_core::delivery::Phase;
 use hookproof_core::time::Timestamp;
 
 use super::{Checker, Invariant, Look, NOTHING, RIGHT};
@@ -10,7 +11,8 @@ use crate::fact::{EndpointNo, Fact, Life, Route, SentRequest, Written};
 /// I14. A shard is an endpoint here.
 #[derive(Default)]
 pub(super) struct Fencing {
-    versions: BTreeMap<Route, u64>,
+    /// What was last written of each delivery: its version, and whether an attempt held it.
+    written: BTreeMap<Route, (u64, bool)>,
     /// The highest epoch of each shard, and who wrote in it.
     epochs: BTreeMap<EndpointNo, (u64, Life)>,
     under_way: BTreeMap<Route, SentRequest>,
@@ -19,8 +21,9 @@ pub(super) struct Fencing {
 impl Fencing {
     fn written(&mut self, written: &Written<'_>) -> Look {
         let Written { route, state, by, epoch, .. } = *written;
-        let before = self.versions.insert(route, state.version);
-        let expected = before.map_or(0, |version| version + 1);
+        let is_held = matches!(state.phase, Phase::InFlight { .. });
+        let before = self.written.insert(route, (state.version, is_held));
+        let expected = before.map_or(0, |(version, _)| version + 1);
         if state.version != expected {
             return Err(format!(
                 "{route} was written from version {}, and {} was stored",
@@ -29,8 +32,15 @@ impl Fencing {
             ));
         }
         if written.is_asked {
-            // A person's wish is not made by the owner of the shard; the version guards it.
-            return RIGHT;
+            // A person's wish is not made by the owner of the shard; the version guards it. It may
+            // end what is under way, but not let a second attempt begin beside the first.
+            let begins_again = matches!(state.phase, Phase::Scheduled { .. });
+            return match before {
+                Some((_, true)) if begins_again => Err(format!(
+                    "an attempt of {route} is under way, and somebody clears its claim"
+                )),
+                _ => RIGHT,
+            };
         }
         match self.epochs.get(&route.endpoint) {
             Some((highest, _)) if *highest > epoch => Err(format!(

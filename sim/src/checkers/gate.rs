@@ -67,7 +67,9 @@ impl Reference {
             return Err(format!("{endpoint} has {out} attempts under way, {most} allowed"));
         }
         match self.breaker {
-            Breaker::Open { until, .. } if local < until => {
+            // More than the whole pause can only be left if the clock was set back, which must not
+            // prolong it: how much of it is over, this clock cannot tell.
+            Breaker::Open { until, pause } if local < until && until.since(local) <= pause => {
                 return Err(format!(
                     "the breaker of {endpoint} is open for another {}, and an attempt begins",
                     until.since(local)

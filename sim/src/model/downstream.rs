@@ -39,6 +39,8 @@ impl World<'_> {
             let has_key = !self.is_receiver(ReceiverMutant::DownstreamWithoutKey);
             if is_new || !has_key {
                 self.record.totals.effects += 1;
+                self.record
+                    .line(self.now, "downstream", || format!("effect of {event} from {source}"));
                 self.fact(&Fact::Effect { source, event });
             } else {
                 self.sometimes(Sometimes::DownstreamDeduplicated);
@@ -48,6 +50,7 @@ impl World<'_> {
             return Heard::Done;
         }
         self.record.fired(Fault::DownstreamFailure);
+        self.record.line(self.now, "downstream", || "fails, or loses its answer".to_owned());
         if arrives {
             self.sometimes(Sometimes::DownstreamUnknown);
         }

@@ -14,7 +14,7 @@ use crate::zoo::Mutant;
 
 /// The version of the file. A file of another version is refused: its draws would mean something
 /// else.
-pub const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 
 /// What is wrong with a file, where, and what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]

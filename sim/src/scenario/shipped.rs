@@ -23,6 +23,7 @@ pub fn all() -> Vec<Scenario> {
         thundering_herd(),
         rotation(),
         clock_trouble(),
+        future_stamps(),
         reorder(),
         partition(),
         lease_and_pause(),
@@ -186,6 +187,22 @@ pub fn clock_trouble() -> Scenario {
     }
 }
 
+/// Clocks differ between several processes, and what was sent is replayed for as long as it is valid:
+/// what is stamped in the future is so for longer than one tolerance.
+#[must_use]
+pub fn future_stamps() -> Scenario {
+    Scenario {
+        senders: 2,
+        receivers: 2,
+        endpoints: (4, 6),
+        events: (8, 16),
+        publishing: Millis::from_secs(60),
+        safety: Millis::from_minutes(15),
+        faults: vec![Fault::ClockSkew, Fault::ReplayAttack],
+        ..named("future-stamps", "requests that are stamped in the future are replayed late")
+    }
+}
+
 /// Requests overtake each other.
 #[must_use]
 pub fn reorder() -> Scenario {
@@ -269,6 +286,7 @@ pub fn retry_after_storm() -> Scenario {
     Scenario {
         policies: vec![Policy { gate, ..brisk(20) }, brisk(20)],
         faults: vec![Fault::TooManyRequests, Fault::ServerError],
+        events: (10, 30),
         liveness_bound: Millis::from_hours(24 * 30),
         ..named("retry-after-storm", "Retry-After in every form")
     }

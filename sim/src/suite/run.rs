@@ -9,7 +9,7 @@ use crate::checkers::Violation;
 use crate::choices::Choices;
 use crate::history::History;
 use crate::model;
-use crate::scenario::{Scenario, shipped};
+use crate::scenario::Scenario;
 use crate::zoo::{HarnessMutant, Killer, Mutant};
 
 /// Who is told how far it is, and asked whether to go on.
@@ -204,17 +204,9 @@ pub(super) fn first_difference(one: &History, other: &History) -> String {
     )
 }
 
-/// The scenario in which a mutant is hunted.
-fn ground(mutant: Mutant, world: World) -> Scenario {
-    match world {
-        World::Model => shipped::find(mutant.about().scenario).unwrap_or_else(Scenario::mixed),
-        World::Wire => Scenario::mixed().on_wire(),
-    }
-}
-
 /// Runs a mutant until it is killed or has survived all its seeds.
 fn judge(mutant: Mutant, world: World, seeds: u64) -> MutantReport {
-    let scenario = ground(mutant, world);
+    let scenario = mutant.ground(world);
     if let Mutant::Harness(harness) = mutant {
         return judge_harness(harness, world, &scenario, seeds);
     }
@@ -274,7 +266,7 @@ fn judge_harness(
 /// Whether, under this harness, a receiver survives that only the checker of exactly once finds.
 fn lets_a_mutant_live(harness: HarnessMutant, world: World, seeds: u64) -> bool {
     use crate::zoo::ReceiverMutant::CheckThenInsert;
-    let scenario = ground(Mutant::Receiver(CheckThenInsert), world);
+    let scenario = Mutant::Receiver(CheckThenInsert).ground(world);
     (0..seeds).all(|seed| {
         let run = model::run_under(&scenario, &Choices::seeded(seed), CheckThenInsert, harness);
         run.violation.is_none()

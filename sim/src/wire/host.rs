@@ -29,6 +29,7 @@ pub(super) const SENDER: &str = "sender";
 pub(super) const RECEIVER: &str = "receiver";
 pub(super) const APPLICATION: &str = "application";
 pub(super) const ATTACKER: &str = "attacker";
+pub(super) const DOWNSTREAM: &str = "downstream";
 
 /// The name under which the sender knows the receiver: one that its address policy takes for public.
 pub(super) const RECEIVER_NAME: &str = "receiver.sim";
@@ -44,7 +45,7 @@ const DENIED: [Ipv4Addr; 3] =
 /// A host in the simulated network. Its clocks are turmoil's, as wrong as the history has them; its
 /// entropy and its mortality are choices, and its connections suffer the faults of the history.
 #[derive(Clone)]
-pub struct SimHost {
+pub(crate) struct SimHost {
     name: &'static str,
     pub(super) stage: Arc<Stage>,
     fuse: Fuse,
@@ -341,6 +342,7 @@ impl Host for SimHost {
         let known = match name {
             SENDER => SENDER,
             RECEIVER_NAME => RECEIVER,
+            DOWNSTREAM => DOWNSTREAM,
             _ => return Err(io::Error::new(io::ErrorKind::NotFound, format!("no host {name}"))),
         };
         let address = turmoil::lookup(known);

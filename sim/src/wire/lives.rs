@@ -18,7 +18,8 @@ use hookproof_sender::tls::Tls;
 use super::application::{self, Script};
 use super::attacker;
 use super::candidate::Start;
-use super::host::{APPLICATION, ATTACKER, PORT, RECEIVER, SENDER, SimHost};
+use super::downstream;
+use super::host::{APPLICATION, ATTACKER, DOWNSTREAM, PORT, RECEIVER, SENDER, SimHost};
 use super::stage::Stage;
 use super::watched::Watched;
 use crate::zoo::Mutant;
@@ -127,6 +128,16 @@ pub(super) async fn application(stage: Arc<Stage>, script: Script) -> turmoil::R
 pub(super) async fn attacker(stage: Arc<Stage>) -> turmoil::Result {
     live(ATTACKER, &stage, |host: SimHost| async move {
         attacker::attack(host).await;
+        Ok(())
+    })
+    .await
+}
+
+/// What a service does that the receiver calls.
+pub(super) async fn downstream(stage: Arc<Stage>) -> turmoil::Result {
+    live(DOWNSTREAM, &stage, |host: SimHost| async move {
+        let listener = host.listen(everywhere()).await.map_err(text)?;
+        downstream::serve(host, listener).await;
         Ok(())
     })
     .await

@@ -42,7 +42,7 @@ pub(super) enum Plan {
 }
 
 /// A simulated connection.
-pub struct SimStream(Kind);
+pub(crate) struct SimStream(Kind);
 
 enum Kind {
     Plain(TcpStream),

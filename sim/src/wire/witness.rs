@@ -73,6 +73,8 @@ pub(super) struct Witness {
     pub(super) registered: usize,
     accepted: u64,
     requests: u64,
+    /// Effects that a service had which the receiver calls.
+    effects_elsewhere: u64,
     /// The latest time that anything was told at.
     latest: Timestamp,
     /// Hosts whose clock was set, and whether that has been seen.
@@ -110,6 +112,7 @@ impl Witness {
             registered: 0,
             accepted: 0,
             requests: 0,
+            effects_elsewhere: 0,
             latest: Timestamp::from_millis(0),
             clocks: BTreeMap::new(),
         };
@@ -196,7 +199,7 @@ impl Witness {
             delivered: in_phase(|phase| matches!(phase, Phase::Delivered { .. })),
             dead: in_phase(|phase| matches!(phase, Phase::Dead { .. })),
             requests: self.requests,
-            effects: self.receiver.effects(),
+            effects: self.receiver.effects() + self.effects_elsewhere,
         }
     }
 
@@ -393,6 +396,13 @@ impl Witness {
             }
         }
         true
+    }
+
+    /// A service that the receiver calls has had an effect.
+    pub(super) fn effect_elsewhere(&mut self, now: Timestamp, source: &str, event: &str) {
+        self.effects_elsewhere += 1;
+        let (source, event) = (self.names.source(source), self.names.event(event));
+        self.tell(now, &Fact::Effect { source, event });
     }
 
     fn is_blind(&mut self, now: Timestamp, error: &rusqlite::Error) -> bool {

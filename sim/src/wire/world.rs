@@ -11,6 +11,7 @@ use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_receiver::config::{ReceiverConfig, Source};
+use hookproof_receiver::downstream::Downstream;
 use hookproof_runtime::server::ServerLimits;
 use hookproof_sender::config::SenderConfig;
 use hookproof_sender::tls::Tls;
@@ -20,7 +21,8 @@ use super::application::{Integration, Publish, Script};
 use super::books::{Books, Reported};
 use super::calls;
 use super::candidate::{Ask, Candidate};
-use super::host::{APPLICATION, ATTACKER, RECEIVER, SENDER};
+use super::downstream;
+use super::host::{APPLICATION, ATTACKER, DOWNSTREAM, RECEIVER, SENDER};
 use super::lives::{self, OnTrial, Receiver, Sender, address_policy};
 use super::observer::Eye;
 use super::queue::{Queue, Reported as Queued};
@@ -164,7 +166,7 @@ impl<'a> World<'a> {
         if let Some(receiver) = on_trial.clone().filter(|one| one.name == RECEIVER) {
             sim.host(RECEIVER, move || receiver.clone().life());
         } else {
-            let config = receiver_config(&script);
+            let config = receiver_config(scenario, &script);
             let receiver = Receiver { stage: stage.clone(), path: receiver_path, config, mutant };
             sim.host(RECEIVER, move || receiver.clone().life());
         }
@@ -183,6 +185,10 @@ impl<'a> World<'a> {
         }
         let (actor, plot) = (stage.clone(), script.clone());
         sim.host(APPLICATION, move || lives::application(actor.clone(), plot.clone()));
+        if scenario.downstream {
+            let actor = stage.clone();
+            sim.host(DOWNSTREAM, move || lives::downstream(actor.clone()));
+        }
         let actor = stage.clone();
         sim.host(ATTACKER, move || lives::attacker(actor.clone()));
         skew_clocks(&stage);
@@ -441,7 +447,11 @@ fn clock_steps(
     steps
 }
 
-fn receiver_config(script: &Script) -> ReceiverConfig {
+fn receiver_config(scenario: &Scenario, script: &Script) -> ReceiverConfig {
+    let downstream = Downstream::new(&format!("http://{DOWNSTREAM}/entries"))
+        .ok()
+        .filter(|_| scenario.downstream)
+        .map(|downstream| Downstream { timeout: downstream::PATIENCE, ..downstream });
     let sources = script
         .endpoints
         .iter()
@@ -451,6 +461,7 @@ fn receiver_config(script: &Script) -> ReceiverConfig {
                 secrets: Secrets::one(Secret::from_bytes(integration.key.clone()).ok()?),
                 tolerance: TOLERANCE,
                 ordering: None,
+                downstream: downstream.clone(),
             })
         })
         .collect();

@@ -96,7 +96,7 @@ mutants! {
             "The sender's next retry comes after the entry has expired."
             "openlinker#2949";
         DedupForTolerance = "R10" "keeps ids for one tolerance only" By(&[ExactlyOnce]),
-            "clock-trouble" model
+            "future-stamps" model
             "A request stamped in the future stays valid for two tolerances: its replay outlives the entry."
             "";
         ConflictOnDuplicate = "R11" "answers 409 to a duplicate" By(&[Identity]),
@@ -136,8 +136,16 @@ mutants! {
             "Another worker takes the row over while the first still works, and both apply."
             "";
         DownstreamWithoutKey = "R20" "no idempotency key downstream" By(&[ExactlyOnce]),
-            "downstream-unknown" model
+            "downstream-unknown" both
             "An answer is lost, the call is made again, and the other side cannot tell."
+            "";
+        UnknownIsDone = "R20b" "takes an unknown call for done" By(&[DoneMeansDone]),
+            "downstream-unknown" both
+            "The call never took effect, and nobody makes it again."
+            "";
+        UnknownIsFailed = "R20c" "takes an unknown call for failed" By(&[DoneMeansDone]),
+            "downstream-unknown" both
+            "It is given up as having had no effect, and it has had one."
             "";
         QueueWithoutSweep = "R21" "wakes by a queue only, never sweeps" By(&[DoneMeansDone, Liveness]),
             "crash-everywhere" model
@@ -197,6 +205,10 @@ mutants! {
             "mixed" both
             "The event went nowhere."
             "vantage-point#49, ledger#1990";
+        RedirectIsFollowed = "S09b" "follows redirects" By(&[Address]),
+            "mixed" model
+            "Whoever answers chooses where the next request goes, and nobody checks that address."
+            "vantage-point#49, ledger#1990";
         GoneIsSuccess = "S10" "counts 404 and 410 as delivered" By(&[DoneMeansDone]),
             "mixed" both
             "The event is dropped, and the owner sees a success."
@@ -208,6 +220,10 @@ mutants! {
         OneTooFew = "S12" "makes one attempt too few" By(&[OnSchedule, Liveness]),
             "mixed" both
             "The last wait of the schedule is never used."
+            "";
+        OneTooMany = "S12b" "makes one attempt too many" By(&[OnSchedule]),
+            "few-attempts" model
+            "The first attempt is not counted as one of those that the policy allows."
             "";
         TimersInMemory = "S13" "keeps pending retries in memory" By(&[Liveness]),
             "crash-everywhere" both
@@ -241,6 +257,14 @@ mutants! {
             "retry-after-storm" model
             "120 becomes an eighth of a second."
             "omnidesk#146";
+        RetryAfterThousandfold = "S20b" "reads Retry-After a thousandfold" By(&[OnSchedule]),
+            "retry-after-storm" model
+            "Milliseconds are read as seconds: a minute becomes most of a day."
+            "omnidesk#146";
+        RetryAfterWraps = "S20c" "a large Retry-After wraps" By(&[OnSchedule]),
+            "retry-after-storm" model
+            "9999999999 in 32 bits is the past: a hot loop against a receiver that asked for peace."
+            "";
         ProbeNotReleased = "S21" "keeps the probe after a refusal" By(&[WithinGate, Liveness]),
             "probe-refused" model
             "The breaker waits for a probe that ended long ago: half-open for ever."
@@ -277,7 +301,7 @@ mutants! {
             "replay-and-recover" model
             "The resend fails, and the automatic retries are gone."
             "";
-        ResendClearsLease = "S30" "a resend in flight clears the lease" By(&[Fencing, Terminal]),
+        ResendClearsLease = "S30" "a resend in flight clears the lease" By(&[Fencing]),
             "replay-and-recover" model
             "Two attempts of one delivery are under way."
             "";
@@ -296,6 +320,10 @@ mutants! {
         NoticeTwice = "S34" "sends a notice, then records it" By(&[Liveness]),
             "crash-everywhere" model
             "A crash in between tells the owner twice, under two ids."
+            "";
+        NoticeRecordedFirst = "S34b" "records a notice as sent, then sends it" By(&[Liveness]),
+            "crash-everywhere" model
+            "A crash in between: nobody is told that a delivery was given up."
             "";
         RotationWithoutOverlap = "S35" "rotates without overlap" By(&[Identity, Liveness]),
             "rotation" model
@@ -317,11 +345,11 @@ mutants! {
             "crash-everywhere" model
             "The answer says committed, and a crash says otherwise."
             "";
-        NoFencing = "S40" "a paused owner writes after its lease" By(&[Fencing, Terminal]),
+        NoFencing = "S40" "a paused owner writes after its lease" By(&[Fencing]),
             "lease-and-pause" model
             "Two processes believe that they own the shard."
             "";
-        WallClock = "S41" "waits by a wall clock that steps back" By(&[OnSchedule, Isolation, WithinGate, Liveness]),
+        WallClock = "S41" "waits by a wall clock that steps back" By(&[OnSchedule]),
             "clock-trouble" model
             "Nothing is due for as long as the clock went back."
             "";

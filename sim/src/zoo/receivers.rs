@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hookproof_core::id::{EventId, SourceId};
-use hookproof_core::inbox::{Entry, Input, Phase, Receipt};
+use hookproof_core::inbox::{Entry, InboxRule, Input, Phase, Receipt};
+use hookproof_core::schedule::{Backoff, Jitter, Schedule};
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_receiver::effect::summary;
 use hookproof_receiver::ordering::Versioned;
@@ -140,6 +141,13 @@ impl<H: Host> WrongInbox<H> {
     }
 }
 
+/// The same moment, by a rule without another attempt.
+fn last(moment: &Moment) -> Moment {
+    let schedule = Schedule::new(Backoff::List { waits: Vec::new() }, Jitter::None);
+    let rule = Arc::new(InboxRule { schedule, ..InboxRule::clone(&moment.rule) });
+    Moment { rule, ..moment.clone() }
+}
+
 fn mark(connection: &Connection, entry: &Entry, moment: &Moment) -> Result<Applied, StoreError> {
     let Some(stored) = rows::load_entry(connection, &entry.source, &entry.event_id)? else {
         return Ok(Applied::TakenOver);
@@ -233,8 +241,20 @@ impl<H: Host> InboxStore for WrongInbox<H> {
         }
     }
 
+    async fn mark(&self, work: &Work, moment: Moment) -> Result<Applied, StoreError> {
+        self.inner.mark(work, moment).await
+    }
+
     async fn fail(&self, work: &Work, moment: Moment) -> Result<Failed, StoreError> {
-        self.inner.fail(work, moment).await
+        match self.mutant {
+            // There, every call that fails is one whose outcome is unknown.
+            ReceiverMutant::UnknownIsDone => {
+                self.inner.mark(work, moment).await?;
+                Ok(Failed::TakenOver)
+            }
+            ReceiverMutant::UnknownIsFailed => self.inner.fail(work, last(&moment)).await,
+            _ => self.inner.fail(work, moment).await,
+        }
     }
 
     async fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_sim::checkers::Invariant;
 use hookproof_sim::choices::Choices;
 use hookproof_sim::fault::Fault;
@@ -34,6 +35,22 @@ fn every_fault_of_the_default_suite_is_seen_to_have_an_effect() {
 #[test]
 fn clocks_that_are_wrong_and_clocks_that_are_set_lose_nothing() {
     every_fault_is_seen(&shipped::clock_trouble().on_wire(), 12);
+}
+
+#[test]
+fn calls_to_another_service_take_effect_once_though_it_fails_and_answers_are_lost() {
+    let scenario = shipped::downstream_unknown().on_wire();
+    every_fault_is_seen(&scenario, 20);
+    let crashes = |history: &History| history.counts.crashed_at.clone();
+    let histories = histories(&scenario, 40, None);
+    let points: BTreeSet<_> =
+        histories.iter().flat_map(|history| crashes(history).into_keys()).collect();
+    assert!(points.contains(&CrashPoint::WorkClaimed), "before a call: {points:?}");
+    assert!(points.contains(&CrashPoint::EffectApplied), "after a call: {points:?}");
+    let (effects, delivered) = histories.iter().fold((0, 0), |(effects, delivered), history| {
+        (effects + history.totals.effects, delivered + history.totals.delivered)
+    });
+    assert!(effects >= delivered && delivered > 0, "{effects} effects of {delivered} delivered");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Every known-bad variant is killed, by what must kill it, on seeds that the real code survives.
 
+use hookproof_sim::checkers::Invariant;
 use hookproof_sim::choices::Choices;
 use hookproof_sim::scenario::Scenario;
 use hookproof_sim::suite::{self, Part, Plan, Verdict, World};
 use hookproof_sim::wire;
+use hookproof_sim::zoo::hunt::{Weapon, hunt};
 use hookproof_sim::zoo::{HarnessMutant, Killer, Mutant, ReceiverMutant, SenderMutant};
 
 /// How many seeds a mutant may survive.
@@ -13,8 +15,9 @@ fn is_killed(mutant: Mutant) {
     let Killer::Invariants(expected) = mutant.killer() else {
         panic!("{mutant} is a harness");
     };
+    let scenario = mutant.ground(World::Wire);
     for seed in 0..SEEDS_MAX {
-        let wrong = wire::run(&Scenario::mixed().on_wire(), &Choices::seeded(seed), Some(mutant));
+        let wrong = wire::run(&scenario, &Choices::seeded(seed), Some(mutant));
         let Some(violation) = wrong.violation else { continue };
         assert!(
             expected.contains(&violation.invariant),
@@ -22,7 +25,7 @@ fn is_killed(mutant: Mutant) {
             violation.invariant,
             violation.what
         );
-        let right = wire::run(&Scenario::mixed().on_wire(), &Choices::seeded(seed), None);
+        let right = wire::run(&scenario, &Choices::seeded(seed), None);
         assert_eq!(right.violation, None, "the real code on seed {seed}");
         return;
     }
@@ -50,7 +53,39 @@ fn every_mutant_is_killed_in_the_model_world_by_what_must_kill_it() {
     let report = suite::run(&Plan { mutants, ..Plan::of(Vec::new(), 2) }, &|_, _| {});
     let survivors: Vec<_> = report.mutants.iter().filter(|found| !found.is_expected).collect();
     assert!(survivors.is_empty(), "{survivors:#?}");
-    assert_eq!(report.mutants.len(), 71);
+    assert_eq!(report.mutants.len(), 78);
+}
+
+/// By what one mutant is found, and by nothing else, wherever its runs begin.
+fn is_found_by(id: &str, invariant: Invariant) {
+    let mutant = Mutant::find(id).expect("a mutant of the zoo");
+    let Killer::Invariants(expected) = mutant.killer() else { panic!("{mutant} is a harness") };
+    assert_eq!(expected, [invariant], "{mutant}");
+    let trophy = hunt(mutant, 4);
+    let found: Vec<_> = trophy.killed_by.into_keys().collect();
+    assert_eq!((found, trophy.survived), (vec![Weapon::Invariant(invariant)], 0), "{mutant}");
+}
+
+#[test]
+fn each_form_of_a_mutant_is_found_by_itself() {
+    is_found_by("R20", Invariant::ExactlyOnce);
+    is_found_by("R20b", Invariant::DoneMeansDone);
+    is_found_by("R20c", Invariant::DoneMeansDone);
+    is_found_by("S09", Invariant::DoneMeansDone);
+    is_found_by("S09b", Invariant::Address);
+    is_found_by("S12b", Invariant::OnSchedule);
+    is_found_by("S20", Invariant::OnSchedule);
+    is_found_by("S20b", Invariant::OnSchedule);
+    is_found_by("S20c", Invariant::OnSchedule);
+    is_found_by("S34", Invariant::Liveness);
+    is_found_by("S34b", Invariant::Liveness);
+}
+
+#[test]
+fn what_breaks_several_promises_is_found_by_the_one_that_it_is_about() {
+    is_found_by("S30", Invariant::Fencing);
+    is_found_by("S40", Invariant::Fencing);
+    is_found_by("S41", Invariant::OnSchedule);
 }
 
 #[test]
@@ -129,6 +164,21 @@ fn r22_one_id_space_for_all_sources_loses_an_event() {
 }
 
 #[test]
+fn r20_a_call_without_a_key_takes_effect_twice() {
+    is_killed(Mutant::Receiver(ReceiverMutant::DownstreamWithoutKey));
+}
+
+#[test]
+fn r20b_an_unknown_call_taken_for_done_loses_an_effect() {
+    is_killed(Mutant::Receiver(ReceiverMutant::UnknownIsDone));
+}
+
+#[test]
+fn r20c_an_unknown_call_taken_for_failed_is_given_up_after_its_effect() {
+    is_killed(Mutant::Receiver(ReceiverMutant::UnknownIsFailed));
+}
+
+#[test]
 fn s06_a_body_that_is_encoded_again_is_another_body() {
     is_killed(Mutant::Sender(SenderMutant::ReencodedBody));
 }
@@ -186,7 +236,7 @@ fn h03_a_checker_of_an_empty_ledger_is_seen_to_see_nothing() {
 #[test]
 fn every_mutant_has_a_test_above() {
     let ids: Vec<_> = Mutant::on_wire().into_iter().map(Mutant::id).collect();
-    assert_eq!(ids.len(), 26);
+    assert_eq!(ids.len(), 29);
     for id in ids {
         let name = format!("fn {}_", id.to_lowercase());
         assert!(include_str!("zoo.rs").contains(&name), "{id} has no test");

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 
+use hookproof_sim::history::Line;
 use hookproof_sim::history::{History, epoch};
-use hookproof_sim::journal::Line;
 use hookproof_sim::scenario::Scenario;
 use serde::Serialize;
 

@@ -7,8 +7,8 @@ use hookproof_core::time::Millis;
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_sim::checkers::Invariant;
 use hookproof_sim::fault::Fault;
+use hookproof_sim::history::Sometimes;
 use hookproof_sim::scenario::shipped;
-use hookproof_sim::sometimes::Sometimes;
 use hookproof_sim::suite::{Failure, MutantReport, Report, Sum, Verdict, World};
 
 use crate::output::number::{Counted, Grouped};

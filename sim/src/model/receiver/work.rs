@@ -2,6 +2,7 @@
 
 use hookproof_core::inbox::{Ctx, Entry, Input, Phase};
 use hookproof_core::ordering::{self, Decision, Late};
+use hookproof_core::schedule::Backoff;
 use hookproof_core::time::Millis;
 use hookproof_runtime::crash_point::CrashPoint;
 
@@ -202,7 +203,9 @@ impl World<'_> {
         if self.scenario.downstream {
             let row = &self.inbox.entries[&key];
             let (source, event) = (row.source, row.event);
-            if self.call_downstream(process, source, event) == Heard::Nothing {
+            if self.call_downstream(process, source, event) == Heard::Nothing
+                && !self.is_receiver(ReceiverMutant::UnknownIsDone)
+            {
                 self.fail_work(process, key, claim);
                 return;
             }
@@ -224,7 +227,10 @@ impl World<'_> {
     /// The outcome of the call is unknown: it is made again, by the inbox's schedule.
     fn fail_work(&mut self, process: Process, key: Key, claim: u32) {
         let stored = self.inbox.entries[&key].entry.clone();
-        let rule = Scenario::inbox_rule();
+        let mut rule = Scenario::inbox_rule();
+        if self.is_receiver(ReceiverMutant::UnknownIsFailed) {
+            rule.schedule.backoff = Backoff::List { waits: Vec::new() };
+        }
         let entropy = self.choices.bits(process.who(), "inbox jitter");
         let ctx = Ctx { now: self.local(process), entropy, rule: &rule };
         let failed = stored.handle(ctx, Input::Failed { attempt: claim });

@@ -288,6 +288,7 @@ impl World<'_> {
             return;
         }
         let Some(mut attempt) = self.sender(process).attempts.remove(&id) else { return };
+        self.follow_redirect(attempt.route, outcome);
         self.fact(&Fact::Ended { route: attempt.route, attempt: attempt.number });
         self.note_fault(&attempt, outcome);
         let outcome = self.taken_for(outcome);

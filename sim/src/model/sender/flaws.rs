@@ -8,7 +8,7 @@ use hookproof_core::policy::Policy;
 use hookproof_core::schedule::Backoff;
 use hookproof_core::time::{Millis, Timestamp};
 
-use crate::fact::{EndpointNo, Route};
+use crate::fact::{EndpointNo, Fact, Route};
 use crate::model::hosts::Process;
 use crate::model::world::World;
 use crate::zoo::{SeededBug, SenderMutant};
@@ -19,6 +19,9 @@ impl World<'_> {
         let mut policy = Policy::clone(&self.policy);
         if self.is_sender(SenderMutant::OneTooFew) {
             shorten(&mut policy.schedule.backoff);
+        }
+        if self.is_sender(SenderMutant::OneTooMany) {
+            lengthen(&mut policy.schedule.backoff);
         }
         if self.is_sender(SenderMutant::BacklogAtOnce) {
             policy.gate.drain = None;
@@ -63,6 +66,21 @@ impl World<'_> {
         }
     }
 
+    /// S09b: goes where a redirect leads. Every other one leads to an address that the policy denies;
+    /// the rest lead back to where it came from, and are given up.
+    pub(super) fn follow_redirect(&mut self, route: Route, outcome: Outcome) {
+        let is_redirect = matches!(outcome, Outcome::Answered { status: 300..=399, .. });
+        if !is_redirect || !self.is_sender(SenderMutant::RedirectIsFollowed) {
+            return;
+        }
+        let is_denied = self.number(("gateway", route.endpoint.0), "redirects to", 2) == 1;
+        self.tell(|| {
+            let to = if is_denied { "a denied address" } else { "itself" };
+            format!("redirects {route} to {to}, and the sender follows")
+        });
+        self.fact(&Fact::Dialled { route, is_denied });
+    }
+
     /// What is written instead of what the machine decided.
     pub(super) fn bend(
         &self,
@@ -83,6 +101,12 @@ impl World<'_> {
             }
             Some(SenderMutant::RetryAfterUnits) => {
                 asked.map(|asked| finished.plus(Millis::new(asked.get() / 1000)))
+            }
+            Some(SenderMutant::RetryAfterThousandfold) => {
+                asked.map(|asked| finished.plus(asked.times(1000)))
+            }
+            Some(SenderMutant::RetryAfterWraps) => {
+                asked.map(|asked| wrapped(finished, asked.get()))
             }
             _ => None,
         };
@@ -226,11 +250,27 @@ fn shorten(backoff: &mut Backoff) {
     }
 }
 
+/// One attempt more.
+fn lengthen(backoff: &mut Backoff) {
+    match backoff {
+        Backoff::List { waits } => waits.extend(waits.last().copied()),
+        Backoff::Linear { attempts_max, .. } | Backoff::Exponential { attempts_max, .. } => {
+            *attempts_max = attempts_max.saturating_add(1);
+        }
+    }
+}
+
+/// So many milliseconds later, counted in 32 bits that wrap.
+fn wrapped(from: Timestamp, millis: u64) -> Timestamp {
+    let low = u32::try_from(millis & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+    let signed = i64::from(i32::from_ne_bytes(low.to_ne_bytes()));
+    Timestamp::from_millis(from.as_millis() + signed)
+}
+
 /// The wait in 32 bits that wrap, as some have it.
 fn wrapping_due(policy: &Policy, attempts: u32, finished: Timestamp) -> Timestamp {
     let base = policy.schedule.wait_before_jitter(1).unwrap_or(Millis::new(1000)).get();
     let base = u32::try_from(base).unwrap_or(u32::MAX);
     let wait = base.wrapping_mul(1_u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(0));
-    let signed = i64::from(i32::from_ne_bytes(wait.to_ne_bytes()));
-    Timestamp::from_millis(finished.as_millis() + signed)
+    wrapped(finished, u64::from(wait))
 }

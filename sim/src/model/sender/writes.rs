@@ -320,8 +320,16 @@ impl World<'_> {
         if is_sent {
             return;
         }
-        self.notify_owner(notice, route);
+        let is_recorded_first = self.is_sender(SenderMutant::NoticeRecordedFirst);
+        match is_recorded_first {
+            true => self.store.notices[notice].is_sent = true,
+            false => self.notify_owner(notice, route),
+        }
         if self.passes(process, CrashPoint::NoticeSent) {
+            return;
+        }
+        if is_recorded_first {
+            self.notify_owner(notice, route);
             return;
         }
         let span = self.commit_span(process);
