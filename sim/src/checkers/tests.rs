@@ -88,6 +88,7 @@ fn sent(endpoint: EndpointNo, attempt: u32, ms: u64) -> SentRequest {
         headers: 7,
         timestamp: at(ms).as_secs(),
         wall: at(ms),
+        stood_still: Millis::ZERO,
         is_signed: true,
         is_claimed: true,
         by: BY,
@@ -421,6 +422,14 @@ fn what_does_not_drain_and_notices_that_do_not_arrive_once_are_not_live() {
     check_without(Invariant::Liveness, |fact| matches!(fact, Fact::Noticed { .. }));
     check_more(Invariant::Liveness, Fact::Noticed { route: route(BROKEN) });
     check_more(Invariant::Liveness, Fact::Disabled { endpoint: GOOD, has_cause: false });
+    check(Invariant::Liveness, |told| {
+        told.retain(|(_, fact)| !matches!(fact, Fact::Noticed { .. }));
+        for (_, fact) in told {
+            if let Fact::Written(written) = fact {
+                written.has_notice = false;
+            }
+        }
+    });
 }
 
 #[test]

@@ -108,11 +108,9 @@ pub(super) fn faults_fired(
 /// A checker that saw nothing has proved nothing. What a scenario has nothing of, its checker cannot
 /// see: only a suite that must reach everything demands every one.
 pub(super) fn checkers_looked(sum: &Sum, world: World, demands_all: bool) -> Vec<GateFailure> {
-    let is_told = |invariant: &&Invariant| world == World::Model || invariant.is_on_wire();
     let wanted = if demands_all { Invariant::ALL } else { ALWAYS };
     wanted
         .iter()
-        .filter(is_told)
         .filter(|invariant| sum.looks.get(invariant).copied().unwrap_or(0) == 0)
         .map(|invariant| GateFailure {
             gate: Gate::CheckerLooked,

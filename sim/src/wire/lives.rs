@@ -19,8 +19,10 @@ use super::application::{self, Script};
 use super::attacker;
 use super::candidate::Start;
 use super::host::{APPLICATION, ATTACKER, PORT, RECEIVER, SENDER, SimHost};
+use super::people;
 use super::stage::Stage;
 use super::watched::Watched;
+use crate::scenario::Scenario;
 use crate::zoo::Mutant;
 use crate::zoo::receivers::WrongInbox;
 use crate::zoo::senders::{self, WrongStore};
@@ -111,10 +113,15 @@ impl OnTrial {
 }
 
 /// What the application does in its one life.
-pub(super) async fn application(stage: Arc<Stage>, script: Script) -> turmoil::Result {
+pub(super) async fn application(
+    stage: Arc<Stage>,
+    script: Script,
+    scenario: Scenario,
+) -> turmoil::Result {
     live(APPLICATION, &stage, |host: SimHost| async move {
         application::register(&host, &script).await;
         application::publish(&host, script);
+        people::act(&host, &scenario);
         application::own(host).await;
         Ok(())
     })

@@ -39,11 +39,24 @@ pub(super) enum ReceiverChange {
     WorkedOff {
         source: String,
         event: String,
-        is_applied: bool,
+        end: EntryEnd,
+    },
+    Entity {
+        source: String,
+        entity: String,
+        version: u64,
     },
     Lost {
         event: String,
     },
+}
+
+/// How an entry of the receiver ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EntryEnd {
+    Applied,
+    Superseded,
+    Dead,
 }
 
 /// A look into one file.
@@ -114,9 +127,9 @@ impl SenderSeen {
         self.deliveries.get(id).map(|(_, state)| state)
     }
 
-    /// The endpoints that are disabled.
-    pub(super) fn disabled(&self) -> impl Iterator<Item = &str> {
-        self.endpoints.iter().filter(|(_, is_enabled)| !**is_enabled).map(|(id, _)| id.as_str())
+    /// The endpoints that there are, and whether each is enabled.
+    pub(super) fn endpoints_known(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.endpoints.iter().map(|(id, is_enabled)| (id.as_str(), *is_enabled))
     }
 
     /// Whether each notice was sent.
@@ -303,6 +316,8 @@ pub(super) struct ReceiverSeen {
     /// (source, event id) → phase.
     inbox: BTreeMap<(String, String), String>,
     last_effect: i64,
+    /// (source, entity) → version.
+    entities: BTreeMap<(String, String), u64>,
     /// How many effects there are.
     pub(super) effects: u64,
 }
@@ -327,6 +342,28 @@ impl ReceiverSeen {
             self.last_effect = number;
             self.effects += 1;
             changes.push(ReceiverChange::Effect { source, event });
+        }
+        Ok(())
+    }
+
+    fn new_versions(
+        &mut self,
+        connection: &Connection,
+        changes: &mut Vec<ReceiverChange>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached(
+            "SELECT source, entity, version FROM entities ORDER BY source, entity",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(((row.get::<_, String>(0)?, row.get::<_, String>(1)?), row.get::<_, i64>(2)?))
+        })?;
+        for row in rows {
+            let (key, version) = row?;
+            let version = u64::try_from(version).unwrap_or(0);
+            if self.entities.insert(key.clone(), version) != Some(version) {
+                let (source, entity) = key;
+                changes.push(ReceiverChange::Entity { source, entity, version });
+            }
         }
         Ok(())
     }
@@ -360,8 +397,12 @@ impl Seen for ReceiverSeen {
                 changes.push(ReceiverChange::Recorded { source, event, received_at });
             }
             if is_final(&phase) && before.as_ref() != Some(&phase) {
-                let is_applied = phase == "applied";
-                worked_off.push(ReceiverChange::WorkedOff { source, event, is_applied });
+                let end = match phase.as_str() {
+                    "applied" => EntryEnd::Applied,
+                    "superseded" => EntryEnd::Superseded,
+                    _ => EntryEnd::Dead,
+                };
+                worked_off.push(ReceiverChange::WorkedOff { source, event, end });
             }
             self.inbox.insert(key, phase);
         }
@@ -370,6 +411,7 @@ impl Seen for ReceiverSeen {
             .extend(forgotten.map(|(source, event)| ReceiverChange::Forgotten { source, event }));
         self.new_effects(connection, &mut changes)?;
         changes.append(&mut worked_off);
+        self.new_versions(connection, &mut changes)?;
         Ok(changes)
     }
 }

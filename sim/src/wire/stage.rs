@@ -36,6 +36,8 @@ pub(super) struct Stage {
     /// The attempt whose task runs at this moment.
     pub(super) current: Mutex<Option<AttemptName>>,
     attacks: Mutex<Vec<Attack>>,
+    /// When a host's store refuses every write, from and to.
+    full: BTreeMap<&'static str, (Timestamp, Timestamp)>,
 }
 
 /// The current life of a host.
@@ -53,6 +55,7 @@ impl Stage {
         faults: Faults,
         crashes_max: u64,
         mutant: Option<Mutant>,
+        full: BTreeMap<&'static str, (Timestamp, Timestamp)>,
         witness: Witness,
     ) -> Self {
         Self {
@@ -70,6 +73,7 @@ impl Stage {
             claimed: Mutex::default(),
             current: Mutex::default(),
             attacks: Mutex::default(),
+            full,
         }
     }
 
@@ -79,6 +83,11 @@ impl Stage {
 
     pub(super) fn is_partitioned(&self) -> bool {
         self.partition_on.load(Ordering::Relaxed)
+    }
+
+    /// Whether a host's store refuses every write at that time.
+    pub(super) fn is_full(&self, host: &'static str, now: Timestamp) -> bool {
+        self.full.get(host).is_some_and(|(from, to)| *from <= now && now < *to)
     }
 
     pub(super) fn is_harness(&self, mutant: HarnessMutant) -> bool {

@@ -13,16 +13,20 @@ use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
 
+use super::application::{ENTITY_AT, VERSION_AT};
 use super::books::Books;
 use super::names::Names;
-use super::observer::{Eye, ReceiverChange, SenderChange, SenderSeen};
+use super::observer::{EntryEnd, Eye, ReceiverChange, SenderChange, SenderSeen};
+use super::people::Wishes;
+use super::population::Population;
 use super::verify::digest;
 use super::watched::Gates;
 use crate::checkers::{Bounds, Checkers, Violation};
-use crate::fact::{End, EventNo, Fact, Life, Written};
+use crate::fact::{End, EndpointNo, EventNo, Fact, Life, Written};
 use crate::fault::Fault;
 use crate::history::Totals;
 use crate::journal::Journal;
+use crate::scenario::Break;
 use crate::zoo::HarnessMutant;
 pub(super) use attempts::{AttemptName, Track};
 
@@ -57,8 +61,14 @@ pub(super) struct Witness {
     journal: Journal,
     policy: Policy,
     pub(super) names: Names,
-    /// Source → its secret's bytes.
-    keys: BTreeMap<String, Vec<u8>>,
+    /// Source → the bytes of the secrets that the receiver knows.
+    keys: BTreeMap<String, Vec<Vec<u8>>>,
+    population: Population,
+    pub(super) wishes: Wishes,
+    /// The entity that an event is about, and the version of it.
+    versions: BTreeMap<EventNo, (String, u64)>,
+    /// The last time that the sender stood still, from and to.
+    stood_still: Option<(Timestamp, Timestamp)>,
     wanted: BTreeMap<String, Vec<u8>>,
     /// The digest of what was published as an event.
     bodies: BTreeMap<EventNo, u64>,
@@ -87,17 +97,27 @@ impl Witness {
     pub(super) fn new(
         (bounds, harness): (Bounds, Option<HarnessMutant>),
         policy: &Policy,
-        keys: BTreeMap<String, Vec<u8>>,
+        (sources, population): (Vec<(String, Vec<u8>)>, Population),
         journal: Journal,
         (sender, receiver): (PathBuf, Books),
     ) -> Self {
+        let mut names = Names::default();
+        for (source, _) in &sources {
+            // They are numbered as the population is.
+            names.source(source);
+        }
+        let keys = sources.into_iter().map(|(source, key)| (source, vec![key])).collect();
         let mut witness = Self {
             checkers: Checkers::new(bounds, harness),
             violation: None,
             journal,
             policy: policy.clone(),
-            names: Names::default(),
+            names,
             keys,
+            population,
+            wishes: Wishes::default(),
+            versions: BTreeMap::new(),
+            stood_still: None,
             wanted: BTreeMap::new(),
             bodies: BTreeMap::new(),
             sender: Eye::new(sender),
@@ -176,9 +196,23 @@ impl Witness {
         self.receiver.linger()
     }
 
-    /// The endpoints that are disabled, by their ids.
+    /// The endpoints that are disabled and that nobody wants to be, by their ids.
     pub(super) fn disabled(&self) -> Vec<String> {
-        self.sender.seen.disabled().map(ToOwned::to_owned).collect()
+        let endpoints = self.sender.seen.endpoints_known();
+        let is_wrong = |(id, is_enabled): &(&str, bool)| !is_enabled && !self.wishes.is_held(id);
+        endpoints.filter(is_wrong).map(|(id, _)| id.to_owned()).collect()
+    }
+
+    /// The ids of the endpoints that there are, by their numbers.
+    pub(super) fn endpoints(&mut self) -> BTreeMap<EndpointNo, String> {
+        let known: Vec<String> =
+            self.sender.seen.endpoints_known().map(|(id, _)| id.to_owned()).collect();
+        known.into_iter().map(|id| (self.names.endpoint(&id), id)).collect()
+    }
+
+    /// Whether an endpoint is enabled.
+    pub(super) fn is_enabled(&self, id: &str) -> bool {
+        self.sender.seen.endpoints_known().any(|(known, is_enabled)| known == id && is_enabled)
     }
 
     pub(super) fn totals(&self) -> Totals {
@@ -225,7 +259,8 @@ impl Witness {
             match change {
                 SenderChange::Registered { id, url } => {
                     let endpoint = self.names.endpoint_at(&id, &url);
-                    self.tell(at.now, &Fact::Registered { endpoint, is_sound: true });
+                    let is_sound = self.population.is_sound(endpoint);
+                    self.tell(at.now, &Fact::Registered { endpoint, is_sound });
                 }
                 SenderChange::Stored { id, key, body } => self.stored(at, &id, &key, &body),
                 SenderChange::Written { state, record, has_notice } => {
@@ -239,7 +274,8 @@ impl Witness {
                     let endpoint = self.names.endpoint(&id);
                     let by_rule =
                         self.policy.gate.breaker.as_ref().is_some_and(|b| b.disable.is_some());
-                    let has_cause = by_rule || answered_gone.contains(&id);
+                    let has_cause =
+                        by_rule || answered_gone.contains(&id) || self.wishes.is_held(&id);
                     let verb = if is_enabled { "enabled" } else { "disabled" };
                     self.journal.line(at.now, super::host::SENDER, format!("{id} is {verb}"));
                     self.tell(
@@ -262,6 +298,9 @@ impl Witness {
     fn stored(&mut self, at: &Moment, id: &str, key: &str, body: &[u8]) {
         let event = self.names.event(id);
         self.bodies.insert(event, digest(body));
+        if let Some(version) = version_in(body) {
+            self.versions.insert(event, version);
+        }
         // With another body it is not what anybody wanted.
         let publish = match self.wanted.get(key) {
             Some(wanted) if wanted == body => self.names.publish(key),
@@ -289,7 +328,7 @@ impl Witness {
             by: at.life,
             // Whoever opens the file owns it: each life of the process is an epoch.
             epoch: u64::from(at.life.number),
-            is_asked: false,
+            is_asked: self.wishes.explain(state, record),
             clock_ahead: at.ahead(),
         };
         self.tell(at.now, &Fact::Written(written));
@@ -355,13 +394,52 @@ impl Witness {
                     let (source, event) = (self.names.source(&source), self.names.event(&event));
                     self.tell(now, &Fact::Effect { source, event });
                 }
-                ReceiverChange::WorkedOff { source, event, is_applied } => {
-                    let (source, event) = (self.names.source(&source), self.names.event(&event));
-                    self.tell(now, &Fact::WorkedOff { source, event, is_applied });
+                ReceiverChange::WorkedOff { source, event, end } => {
+                    self.worked_off(now, &source, &event, end);
+                }
+                ReceiverChange::Entity { source, entity, version } => {
+                    let entity = self.names.entity(&source, &entity);
+                    self.tell(now, &Fact::Entity { entity, version });
                 }
             }
         }
         true
+    }
+
+    /// An entry of the receiver is final.
+    fn worked_off(&mut self, now: Timestamp, source: &str, event: &str, end: EntryEnd) {
+        let (source_no, event) = (self.names.source(source), self.names.event(event));
+        let is_applied = end == EntryEnd::Applied;
+        self.tell(now, &Fact::WorkedOff { source: source_no, event, is_applied });
+        if end == EntryEnd::Dead {
+            return;
+        }
+        if let Some((entity, version)) = self.versions.get(&event).cloned() {
+            let entity = self.names.entity(source, &entity);
+            self.tell(now, &Fact::Seen { entity, version });
+        }
+    }
+
+    /// The sender stands still from now on, until then.
+    pub(super) fn stands_still(&mut self, now: Timestamp, until: Timestamp) {
+        self.stood_still = Some((now, until));
+        self.tell(now, &Fact::Hindered { until });
+    }
+
+    /// How long the sender has stood still since then.
+    fn stood_still_since(&self, since: Timestamp, now: Timestamp) -> Millis {
+        self.stood_still.map_or(Millis::ZERO, |(from, to)| now.min(to).since(since.max(from)))
+    }
+
+    /// The receiver knows these secrets of a source from now on.
+    pub(super) fn receiver_knows(&mut self, source: &str, keys: Vec<Vec<u8>>) {
+        self.keys.insert(source.to_owned(), keys);
+    }
+
+    /// How the endpoint of an attempt fails now.
+    pub(super) fn fails(&mut self, now: Timestamp, name: &AttemptName) -> Option<Break> {
+        let endpoint = self.names.route(&name.delivery).endpoint;
+        self.population.fails(endpoint, now)
     }
 
     fn is_blind(&mut self, now: Timestamp, error: &rusqlite::Error) -> bool {
@@ -373,6 +451,13 @@ impl Witness {
     fn total_timeout(&self) -> Millis {
         self.policy.total_timeout
     }
+}
+
+/// The version of an entity that a body says it is about.
+fn version_in(body: &[u8]) -> Option<(String, u64)> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let entity = body.pointer(ENTITY_AT)?.as_str()?.to_owned();
+    Some((entity, body.pointer(VERSION_AT)?.as_u64()?))
 }
 
 /// The endpoint that answered 410 in a change.

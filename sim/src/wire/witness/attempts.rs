@@ -80,7 +80,7 @@ impl Witness {
         let route = self.names.route(&name.delivery);
         let id = request.header("webhook-id").unwrap_or_default();
         let names: Vec<&str> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
-        let is_signed = self.key_of(request).is_some_and(|key| is_signed(request, key));
+        let is_signed = self.keys_of(request).iter().any(|key| is_signed(request, key));
         let published = self.bodies.get(&route.event).copied();
         let stamped = Timestamp::from_secs(timestamp(request));
         let sent = SentRequest {
@@ -91,6 +91,7 @@ impl Witness {
             headers: digest(names.join("\n").as_bytes()),
             timestamp: timestamp(request),
             wall: at.wall,
+            stood_still: self.stood_still_since(began, at.now),
             is_signed,
             is_claimed,
             by: at.life,
@@ -107,16 +108,20 @@ impl Witness {
         self.tell(self.latest(), &Fact::Ended { route, attempt: name.number });
     }
 
-    fn key_of(&self, request: &RawRequest) -> Option<&[u8]> {
+    fn keys_of(&self, request: &RawRequest) -> &[Vec<u8>] {
         let source = request.path.rsplit('/').next().unwrap_or_default();
-        self.keys.get(source).map(Vec::as_slice)
+        self.keys.get(source).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a receiver whose wall clock shows `wall` must take a request.
     pub(in crate::wire) fn is_valid(&self, request: &RawRequest, wall: Timestamp) -> Option<bool> {
-        match self.key_of(request) {
-            Some(key) => is_valid(request, key, wall.as_secs()),
-            None => Some(false),
+        let by_each =
+            self.keys_of(request).iter().map(|key| is_valid(request, key, wall.as_secs()));
+        let found: Vec<Option<bool>> = by_each.collect();
+        match (found.contains(&Some(true)), found.contains(&None)) {
+            (true, _) => Some(true),
+            (false, true) => None,
+            (false, false) => Some(false),
         }
     }
 

@@ -1,0 +1,140 @@
+//! People who look after endpoints and deliveries, over the sender's API.
+//!
+//! What they ask for is noted before they ask, so that the checkers know what a sender did because
+//! somebody wanted it: whatever else it cancels, replays or disables it does of its own accord.
+
+use std::collections::BTreeSet;
+
+use hookproof_core::delivery::{AttemptRecord, DeadReason, Delivery, Origin, Phase};
+use hookproof_core::time::Millis;
+use hookproof_runtime::host::Host as _;
+use hyper::Method;
+
+use super::application::{ask, ask_until, body_of};
+use super::host::SimHost;
+use crate::scenario::{Operation, Scenario};
+
+/// What people have asked for so far.
+#[derive(Default)]
+pub(super) struct Wishes {
+    replays: BTreeSet<String>,
+    cancellations: BTreeSet<String>,
+    /// Endpoints that are disabled because somebody wants it.
+    held: BTreeSet<String>,
+    /// How many of them still have something to do.
+    pub(super) open: u64,
+}
+
+impl Wishes {
+    /// Whether somebody wants an endpoint to be disabled.
+    pub(super) fn is_held(&self, endpoint: &str) -> bool {
+        self.held.contains(endpoint)
+    }
+
+    /// Whether a delivery was written because somebody asked for it. An attempt that ended did so by
+    /// itself.
+    pub(super) fn explain(&self, state: &Delivery, record: Option<&AttemptRecord>) -> bool {
+        let id = state.id.as_str();
+        match state.phase {
+            _ if record.is_some() => false,
+            Phase::Scheduled { origin: Origin::Replay { .. }, .. } => self.replays.contains(id),
+            // To cancel a replay leaves what was there before.
+            Phase::Cancelled { .. }
+            | Phase::Delivered { .. }
+            | Phase::Dead {
+                reason: DeadReason::Exhausted | DeadReason::Refused | DeadReason::Gone,
+                ..
+            } => self.cancellations.contains(id),
+            Phase::Dead { reason: DeadReason::Expired, .. }
+            | Phase::Scheduled { .. }
+            | Phase::InFlight { .. } => false,
+        }
+    }
+}
+
+/// What each person does, and when, while the faults are on.
+pub(super) fn act(host: &SimHost, scenario: &Scenario) {
+    for (index, operation) in scenario.operations.iter().copied().enumerate() {
+        let person =
+            Person { who: ("people", u32::try_from(index).unwrap_or(0)), host: host.clone() };
+        let choices = &host.stage.choices;
+        for _ in 0..choices.between(person.who, "how often", 0, 4) {
+            let at = Millis::new(choices.draw(person.who, "when", scenario.safety.get()));
+            host.stage.witness().wishes.open += 1;
+            let (host, person) = (host.clone(), person.clone());
+            host.clone().spawn(async move {
+                host.sleep(at).await;
+                if host.stage.are_faults_on() {
+                    person.does(operation).await;
+                }
+                host.stage.witness().wishes.open -= 1;
+            });
+        }
+    }
+}
+
+/// Somebody who does one kind of thing.
+#[derive(Clone)]
+struct Person {
+    who: (&'static str, u32),
+    host: SimHost,
+}
+
+impl Person {
+    async fn does(&self, operation: Operation) {
+        match operation {
+            Operation::Disable => self.disables().await,
+            Operation::Replay => self.asks_for("replay", |wishes| &mut wishes.replays).await,
+            Operation::Cancel => self.asks_for("cancel", |wishes| &mut wishes.cancellations).await,
+            Operation::Delete | Operation::Rotate => {}
+        }
+    }
+
+    /// One of so many.
+    fn one_of(&self, what: &'static str, count: usize) -> usize {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        usize::try_from(self.host.stage.choices.draw(self.who, what, count)).unwrap_or(0)
+    }
+
+    fn endpoint(&self) -> Option<String> {
+        let endpoints: Vec<String> = self.host.stage.witness().endpoints().into_values().collect();
+        endpoints.get(self.one_of("endpoint", endpoints.len())).cloned()
+    }
+
+    fn says(&self, text: String) {
+        self.host.stage.journal.line(self.host.true_now(), "people", text);
+    }
+
+    /// Disables an endpoint, and enables it again later.
+    async fn disables(&self) {
+        let Some(endpoint) = self.endpoint() else { return };
+        {
+            let mut witness = self.host.stage.witness();
+            if !witness.is_enabled(&endpoint) || !witness.wishes.held.insert(endpoint.clone()) {
+                return;
+            }
+        }
+        self.says(format!("disable {endpoint}"));
+        ask_until(&self.host, Method::POST, &format!("/endpoints/{endpoint}/disable"), None).await;
+        let seconds = self.host.stage.choices.between(self.who, "disabled for", 5, 60);
+        self.host.sleep(Millis::from_secs(seconds)).await;
+        self.says(format!("enable {endpoint}"));
+        ask_until(&self.host, Method::POST, &format!("/endpoints/{endpoint}/enable"), None).await;
+        self.host.stage.witness().wishes.held.remove(&endpoint);
+    }
+
+    /// Has a look at what there is, and asks for something to be done with one delivery.
+    async fn asks_for(&self, what: &str, wished: fn(&mut Wishes) -> &mut BTreeSet<String>) {
+        let listed = ask(&self.host, Method::GET, "/deliveries?limit=100", None).await;
+        let Some(serde_json::Value::Array(listed)) = listed.as_ref().and_then(body_of) else {
+            return;
+        };
+        let index = self.one_of("delivery", listed.len());
+        let Some(id) = listed.get(index).and_then(|delivery| delivery.get("id")?.as_str()) else {
+            return;
+        };
+        wished(&mut self.host.stage.witness().wishes).insert(id.to_owned());
+        self.says(format!("{what} {id}"));
+        ask_until(&self.host, Method::POST, &format!("/deliveries/{id}/{what}"), None).await;
+    }
+}
