@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `POST /endpoints` | registers an endpoint; answers with its id and secret |
 //! | `GET /endpoints` | lists endpoints, without secrets |
+//! | `PUT /endpoints/{id}/secrets` | replaces its secrets, as a rotation does |
+//! | `DELETE /endpoints/{id}` | deletes it, and cancels what waits for it |
 //! | `POST /endpoints/{id}/enable`, `…/disable` | resumes or holds its deliveries |
 //! | `POST /events?type=order.paid` | publishes the request body, byte for byte |
 //! | `GET /deliveries` | lists deliveries; filters `event`, `endpoint`, `phase`, `after`, `limit` |
@@ -27,7 +29,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post, put};
 use hookproof_runtime::host::Host;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -75,6 +77,8 @@ type ResponseFuture = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
 fn router<H: Host, S: Store>(shared: Arc<Shared<H, S>>) -> Router {
     Router::new()
         .route("/endpoints", get(endpoints::list::<H, S>).post(endpoints::create::<H, S>))
+        .route("/endpoints/{id}", delete(endpoints::delete::<H, S>))
+        .route("/endpoints/{id}/secrets", put(endpoints::set_secrets::<H, S>))
         .route("/endpoints/{id}/enable", post(endpoints::enable::<H, S>))
         .route("/endpoints/{id}/disable", post(endpoints::disable::<H, S>))
         .route("/events", post(events::publish::<H, S>))

@@ -23,8 +23,8 @@ use crate::Shared;
 use crate::attempt::{self, Made};
 use crate::store::{Beside, Claimed, DueEndpoint, Store};
 
-/// How many expired claims are settled in one pass, and how many deliveries of an endpoint that are
-/// too old.
+/// How many expired claims are settled in one pass, how many deliveries of an endpoint that are too
+/// old, and how many of deleted endpoints.
 const EXPIRED_MAX: u32 = 256;
 /// One place in so many is kept for endpoints that have no attempt under way.
 const KEPT_PART: u32 = 8;
@@ -109,6 +109,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
     async fn pass(&self) -> Result<Option<Timestamp>, StoreError> {
         let now = self.shared.host.now();
         self.settle(now, Input::LeaseExpired).await?;
+        self.shared.cancel_orphans(EXPIRED_MAX).await?;
         let mut wake_at = self.shared.store.next_lease_end().await?;
         let mut endpoints = self.shared.store.due_endpoints(now).await?;
         self.fewest_under_way_first(&mut endpoints, now);
@@ -395,7 +396,7 @@ impl<H: Host, S: Store> Shared<H, S> {
     }
 
     /// What follows from a step, once it is committed.
-    fn perform(&self, committed: Committed) {
+    pub(crate) fn perform(&self, committed: Committed) {
         log_record(&committed.delivery, committed.record.as_ref());
         for effect in committed.effects {
             match effect {

@@ -9,6 +9,7 @@
 pub mod api;
 pub mod attempt;
 pub mod config;
+mod deletion;
 pub mod dispatcher;
 mod gates;
 pub mod notifier;
@@ -25,6 +26,7 @@ use hookproof_runtime::server;
 use tokio::sync::{Notify, watch};
 
 use config::SenderConfig;
+use deletion::MaybeOrphans;
 use dispatcher::Dispatcher;
 use gates::Gates;
 use notifier::Notifier;
@@ -37,6 +39,7 @@ pub(crate) struct Shared<H, S> {
     pub(crate) config: SenderConfig,
     pub(crate) tls: tls::Tls,
     pub(crate) gates: Gates,
+    pub(crate) orphans: MaybeOrphans,
     /// Wakes the dispatcher: something may be due.
     pub(crate) due: Notify,
     /// Wakes the notifier: a notice may be pending.
@@ -60,6 +63,7 @@ pub async fn run<H: Host, S: Store>(
         config,
         tls,
         gates: Gates::default(),
+        orphans: MaybeOrphans::default(),
         due: Notify::new(),
         notice: Notify::new(),
     });

@@ -10,6 +10,7 @@ use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::Event;
 use hookproof_core::gate::StoredGate;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
+use hookproof_core::secret::Secrets;
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::{Database, DatabaseConfig, OpenError, Schema, StoreError};
 use hookproof_runtime::host::Host;
@@ -19,8 +20,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::store::{
-    Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
-    Publication, Published, Store, Totals,
+    Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, Orphans,
+    PendingNotice, Publication, Published, Store, Totals,
 };
 
 /// What the sender's database looks like.
@@ -31,6 +32,7 @@ pub const SCHEMA: Schema = Schema {
         include_str!("sqlite/001_initial.sql"),
         include_str!("sqlite/002_gates.sql"),
         include_str!("sqlite/003_created.sql"),
+        include_str!("sqlite/004_deleted.sql"),
     ],
 };
 
@@ -96,6 +98,21 @@ impl Store for SqliteStore {
                 endpoints::set_status(c, &id, status)
             })
             .await
+    }
+
+    async fn set_secrets(&self, id: EndpointId, secrets: Secrets) -> Result<bool, StoreError> {
+        self.database.write(move |c| endpoints::set_secrets(c, &id, &secrets)).await
+    }
+
+    async fn delete_endpoint(&self, id: EndpointId) -> Result<bool, StoreError> {
+        self.database.write(move |c| endpoints::delete(c, &id)).await
+    }
+
+    async fn orphans(&self, limit: u32) -> Result<Orphans, StoreError> {
+        let waiting = self.readable(move |c| deliveries::orphaned(c, limit)).await?;
+        let is_all = waiting.len() < limit as usize;
+        let is_under_way = self.database.read(deliveries::is_orphan_under_way).await?;
+        Ok(Orphans { waiting, is_more: is_under_way || !is_all })
     }
 
     async fn publish(&self, publication: Publication) -> Result<Published, StoreError> {

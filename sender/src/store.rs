@@ -1,5 +1,7 @@
 //! What a sender keeps, and the transactions in which it changes.
 
+mod pass_on;
+
 use std::future::Future;
 use std::sync::Arc;
 
@@ -8,9 +10,13 @@ use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::{Event, EventType};
 use hookproof_core::gate::StoredGate;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
+use hookproof_core::secret::Secrets;
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
 use serde::{Deserialize, Serialize};
+
+#[doc(hidden)]
+pub use pass_on::types;
 
 /// A publish as it was asked for.
 #[derive(Clone, Debug)]
@@ -87,6 +93,16 @@ pub struct Aged {
     pub deliveries: Vec<Delivery>,
     /// When the first of those that were not created before it was.
     pub next_created_at: Option<Timestamp>,
+}
+
+/// What is left of deleted endpoints.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Orphans {
+    /// Deliveries that wait for an attempt that is not to be made.
+    pub waiting: Vec<Delivery>,
+    /// Whether there may be more: attempts are under way, whose deliveries may wait again afterwards,
+    /// or not all that wait are here.
+    pub is_more: bool,
 }
 
 /// Why an owner must be told.
@@ -219,6 +235,25 @@ pub trait Store: Clone + Send + Sync + 'static {
         status: EndpointStatus,
         gate: Option<StoredGate>,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Replaces an endpoint's secrets; `false` if there is no endpoint of that id.
+    fn set_secrets(
+        &self,
+        id: EndpointId,
+        secrets: Secrets,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Deletes an endpoint with its secrets: nothing finds it any more, no claim to it is accepted, and
+    /// its deliveries are left for [`orphans`](Store::orphans); `false` if there is no endpoint of that
+    /// id.
+    fn delete_endpoint(
+        &self,
+        id: EndpointId,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// What is left of deleted endpoints; at most `limit` deliveries. One that cannot be read is set
+    /// aside, with an error in the log.
+    fn orphans(&self, limit: u32) -> impl Future<Output = Result<Orphans, StoreError>> + Send;
 
     /// Stores an event together with a delivery for every endpoint that wants it.
     fn publish(

@@ -73,7 +73,8 @@ pub(super) async fn replay<H: Host, S: Store>(
     Id(id): Id,
 ) -> Result<Response, Problem> {
     let response = change(&shared, &id, Input::Replay).await?;
-    shared.due.notify_one();
+    // Its endpoint may have been deleted in between.
+    shared.look_for_orphans();
     Ok(response)
 }
 
@@ -108,6 +109,10 @@ async fn change<H: Host, S: Store>(
     const TRIES: usize = 8;
     for _ in 0..TRIES {
         let listed = shared.store.delivery(delivery_id(id)?).await?.ok_or_else(|| missing(id))?;
+        let endpoint = &listed.delivery.endpoint_id;
+        if input == Input::Replay && shared.store.gate(endpoint.clone()).await?.is_none() {
+            return Err(Problem::conflict(format!("its endpoint `{endpoint}` is deleted")));
+        }
         let step = listed
             .delivery
             .handle(shared.ctx(), input)

@@ -1,4 +1,4 @@
-//! Endpoints: register, list, hold, resume.
+//! Endpoints: register, list, hold, resume, delete.
 
 use axum::Json;
 use axum::body::Body;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 use super::{Api, Id};
+use crate::Shared;
 use crate::store::Store;
 use crate::url::Target;
 
@@ -32,6 +33,12 @@ struct NewEndpoint {
     secrets: Option<Secrets>,
     #[serde(default)]
     event_types: Vec<EventType>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewSecrets {
+    secrets: Secrets,
 }
 
 /// An endpoint as it is shown; its secrets only once, when it is made.
@@ -59,10 +66,7 @@ pub(super) async fn create<H: Host, S: Store>(
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let host = &shared.host;
-    let timeout = shared.config.body_timeout;
-    let body = read_body(host, request.into_body(), ENDPOINT_BYTES_MAX, timeout)
-        .await
-        .map_err(|error| Problem::unreadable(error, ENDPOINT_BYTES_MAX))?;
+    let body = read(&shared, request).await?;
     let new: NewEndpoint = serde_json::from_slice(&body).map_err(|error| {
         Problem::bad_request(format!(
             "{error}; give an object such as {{\"url\": \"https://example.com/hooks\"}}, with \
@@ -85,6 +89,15 @@ pub(super) async fn create<H: Host, S: Store>(
     shared.store.create_endpoint(endpoint.clone()).await?;
     let shown = ShownEndpoint::new(endpoint, true);
     Ok((StatusCode::CREATED, Json(shown)).into_response())
+}
+
+async fn read<H: Host, S: Store>(
+    shared: &Shared<H, S>,
+    request: Request<Body>,
+) -> Result<Vec<u8>, Problem> {
+    read_body(&shared.host, request.into_body(), ENDPOINT_BYTES_MAX, shared.config.body_timeout)
+        .await
+        .map_err(|error| Problem::unreadable(error, ENDPOINT_BYTES_MAX))
 }
 
 /// A name is judged by itself here. Where it leads may change, so that is judged at each attempt.
@@ -132,6 +145,39 @@ pub(super) async fn disable<H: Host, S: Store>(
     Id(id): Id,
 ) -> Result<Response, Problem> {
     set_status(&shared.store, known(&id)?, EndpointStatus::Disabled, None).await
+}
+
+/// The next attempt is signed with these. One under way has its signatures already.
+pub(super) async fn set_secrets<H: Host, S: Store>(
+    State(shared): Api<H, S>,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let id = known(&id)?;
+    let body = read(&shared, request).await?;
+    let new: NewSecrets = serde_json::from_slice(&body).map_err(|error| {
+        Problem::bad_request(format!(
+            "{error}; give an object such as {{\"secrets\": [\"whsec_…\", \"whsec_…\"]}}, the newest \
+             first"
+        ))
+    })?;
+    if !shared.store.set_secrets(id.clone(), new.secrets).await? {
+        return Err(missing(id.as_str()));
+    }
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Its deliveries are cancelled by the dispatcher, which finds them even if this process ends here.
+pub(super) async fn delete<H: Host, S: Store>(
+    State(shared): Api<H, S>,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let id = known(&id)?;
+    if !shared.store.delete_endpoint(id.clone()).await? {
+        return Err(missing(id.as_str()));
+    }
+    shared.look_for_orphans();
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 async fn set_status<S: Store>(

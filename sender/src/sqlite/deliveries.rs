@@ -134,7 +134,8 @@ pub(super) fn claim(
 ) -> Result<Result<Claimed, Rejected>, StoreError> {
     let delivery = step.next();
     let endpoint = match readable(endpoints::one(connection, &delivery.endpoint_id))? {
-        Ok(endpoint) => endpoint,
+        Ok(Some(endpoint)) => endpoint,
+        Ok(None) => return Ok(Err(Rejected::EndpointDisabled)),
         Err(error) => {
             let key = delivery.endpoint_id.as_str().to_owned();
             endpoints::disable_unreadable(connection, &[Unreadable { key, error }])?;
@@ -217,6 +218,28 @@ pub(super) fn leased(
          ORDER BY wake_at, seq LIMIT ?2",
     )?;
     each(statement.query(params![until.as_millis(), limit])?, "seq", |row| from_json(row, 0))
+}
+
+/// What waits for deleted endpoints.
+pub(super) fn orphaned(connection: &Connection, limit: u32) -> Result<Read<Delivery>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT d.state, d.seq FROM endpoints e
+         JOIN deliveries d ON d.endpoint_id = e.id AND d.phase = 'scheduled'
+         WHERE e.status = 'deleted' LIMIT ?1",
+    )?;
+    each(statement.query([limit])?, "seq", |row| from_json(row, 0))
+}
+
+/// Whether an attempt to a deleted endpoint is under way.
+pub(super) fn is_orphan_under_way(connection: &Connection) -> Result<bool, StoreError> {
+    let is_one = connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM deliveries d
+                            JOIN endpoints e ON e.id = d.endpoint_id AND e.status = 'deleted'
+                            WHERE d.phase = 'in_flight')",
+        )?
+        .query_row([], |row| row.get(0))?;
+    Ok(is_one)
 }
 
 /// What cannot be read gets no attempt, and no query finds it again but the totals. Its `state` stays

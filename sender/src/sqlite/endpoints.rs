@@ -1,8 +1,10 @@
-//! Rows of `endpoints`.
+//! Rows of `endpoints`. The row of a deleted endpoint stays, since deliveries refer to it, but nobody
+//! finds it and its secrets are gone.
 
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::gate::StoredGate;
 use hookproof_core::id::EndpointId;
+use hookproof_core::secret::Secrets;
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -38,15 +40,20 @@ pub(super) fn insert(connection: &Connection, endpoint: &Endpoint) -> Result<(),
 }
 
 pub(super) fn all(connection: &Connection) -> Result<Vec<Endpoint>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM endpoints ORDER BY created_at, id");
+    let sql = format!(
+        "SELECT {COLUMNS} FROM endpoints WHERE status <> 'deleted' ORDER BY created_at, id"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map([], read)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-pub(super) fn one(connection: &Connection, id: &EndpointId) -> Result<Endpoint, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM endpoints WHERE id = ?1");
-    Ok(connection.prepare_cached(&sql)?.query_row([id.as_str()], read)?)
+pub(super) fn one(
+    connection: &Connection,
+    id: &EndpointId,
+) -> Result<Option<Endpoint>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM endpoints WHERE id = ?1 AND status <> 'deleted'");
+    Ok(connection.prepare_cached(&sql)?.query_row([id.as_str()], read).optional()?)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Endpoint> {
@@ -70,8 +77,29 @@ pub(super) fn set_status(
     status: EndpointStatus,
 ) -> Result<bool, StoreError> {
     let changed = connection
-        .prepare_cached("UPDATE endpoints SET status = ?2 WHERE id = ?1")?
+        .prepare_cached("UPDATE endpoints SET status = ?2 WHERE id = ?1 AND status <> 'deleted'")?
         .execute([id.as_str(), status_name(status)])?;
+    Ok(changed > 0)
+}
+
+pub(super) fn set_secrets(
+    connection: &Connection,
+    id: &EndpointId,
+    secrets: &Secrets,
+) -> Result<bool, StoreError> {
+    let changed = connection
+        .prepare_cached("UPDATE endpoints SET secrets = ?2 WHERE id = ?1 AND status <> 'deleted'")?
+        .execute([id.as_str(), &to_json(secrets)?])?;
+    Ok(changed > 0)
+}
+
+pub(super) fn delete(connection: &Connection, id: &EndpointId) -> Result<bool, StoreError> {
+    let changed = connection
+        .prepare_cached(
+            "UPDATE endpoints SET status = 'deleted', secrets = '[]'
+             WHERE id = ?1 AND status <> 'deleted'",
+        )?
+        .execute([id.as_str()])?;
     Ok(changed > 0)
 }
 
@@ -105,8 +133,9 @@ pub(super) fn gate(
         let as_new = StoredGate::unreadable(u64::try_from(sequence).unwrap_or_default());
         Ok(from_json(row, 0).unwrap_or(as_new))
     };
-    let mut statement =
-        connection.prepare_cached("SELECT gate, gate_sequence FROM endpoints WHERE id = ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT gate, gate_sequence FROM endpoints WHERE id = ?1 AND status <> 'deleted'",
+    )?;
     Ok(statement.query_row([id.as_str()], read).optional()?)
 }
 

@@ -7,7 +7,7 @@ use hookproof_runtime::host::Host;
 use serde_json::{Value, json};
 
 use crate::receiver::{Holder, Receiver};
-use crate::running::{HOST, Home, config, eventually};
+use crate::running::{HOST, Home, config, eventually, request};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_410_ends_the_delivery_and_disables_the_endpoint_until_it_is_enabled() {
@@ -122,6 +122,41 @@ async fn every_attempt_is_signed_with_each_secret_of_a_rotation() {
         arrival.verify(&alone).expect("a receiver that knows one of them accepts");
     }
     assert_eq!(arrival.header("webhook-signature").split(' ').count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_can_be_replaced_and_the_next_attempt_is_signed_with_the_new_ones() {
+    let [new, old] =
+        ["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX", "whsec_CCCCAwQFBgcICQoLDA0ODxAREhMUFRYX"];
+    let alone = |secret: &str| Secrets::one(secret.parse().expect("a secret"));
+    let receiver = Receiver::with(&[200]).await;
+    let home = Home::new();
+    let sender = home.start(config(&[])).await;
+    let endpoint =
+        sender.register_as(&json!({ "url": receiver.url("/hook"), "secrets": [old] })).await;
+    let path = format!("/endpoints/{}/secrets", endpoint.id);
+    let put = |path: String, body: Value| sender.send(request("PUT", &path, body.to_string()));
+    for (secrets, accepted_by) in [(json!([new, old]), [true, true]), (json!([new]), [true, false])]
+    {
+        let reply = put(path.clone(), json!({ "secrets": secrets })).await;
+        assert_eq!(reply.status, 204, "{}", reply.text());
+        let event = sender.publish("{}").await;
+        sender.settled(&endpoint.delivery_of(&event)).await;
+        let arrival = receiver.arrivals().pop().expect("it arrived");
+        let by = [new, old].map(|secret| arrival.verify(&alone(secret)).is_ok());
+        assert_eq!(by, accepted_by, "{secrets}");
+    }
+
+    for (path, body, status, says) in [
+        (path.clone(), json!({ "secrets": [] }), 400, "secret"),
+        (path.clone(), json!({ "secrets": ["whsec_"] }), 400, "24"),
+        (path, json!([new]), 400, "the newest first"),
+        ("/endpoints/ep_none/secrets".to_owned(), json!({ "secrets": [new] }), 404, "ep_none"),
+    ] {
+        let reply = put(path, body).await;
+        assert_eq!(reply.status, status, "{}", reply.text());
+        assert!(reply.problem().contains(says), "{}", reply.problem());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

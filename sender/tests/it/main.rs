@@ -13,6 +13,7 @@ mod breaker;
 mod clock;
 mod concurrency;
 mod config;
+mod deletion;
 mod delivery;
 mod endpoint;
 mod expiry;

@@ -174,11 +174,11 @@ async fn a_database_of_a_newer_version_is_refused() {
             opened => break opened.expect_err("it is newer"),
         }
     };
-    assert!(matches!(error, OpenError::Newer { found: 7, known: 3, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::Newer { found: 7, known: 4, .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
         format!(
-            "{} has schema version 7, and this build knows versions up to 3; use the newer build \
+            "{} has schema version 7, and this build knows versions up to 4; use the newer build \
              that wrote it",
             home.path().display()
         )

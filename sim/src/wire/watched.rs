@@ -9,18 +9,14 @@ use std::sync::Arc;
 
 use hookproof_core::classify::Signal;
 use hookproof_core::delivery::{Committed, Delivery, Phase, Rejected, Step};
-use hookproof_core::endpoint::{Endpoint, EndpointStatus};
-use hookproof_core::event::Event;
+use hookproof_core::endpoint::EndpointStatus;
 use hookproof_core::gate::{Breaker, StoredGate};
-use hookproof_core::id::{DeliveryId, EndpointId, EventId};
+use hookproof_core::id::EndpointId;
 use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
-use hookproof_sender::store::{
-    Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
-    Publication, Published, Store, Totals,
-};
+use hookproof_sender::store::{Beside, Claimed, DueEndpoint, Store};
 
 use super::host::SimHost;
 use super::witness::{AttemptName, Moment, Witness};
@@ -237,71 +233,9 @@ impl<S: Store> Store for Watched<S> {
         self.inner.set_endpoint_status(id, status, gate).await
     }
 
-    async fn create_endpoint(&self, endpoint: Endpoint) -> Result<(), StoreError> {
-        self.inner.create_endpoint(endpoint).await
-    }
-
-    async fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError> {
-        self.inner.endpoints().await
-    }
-
-    async fn gate(&self, id: EndpointId) -> Result<Option<StoredGate>, StoreError> {
-        self.inner.gate(id).await
-    }
-
-    async fn publish(&self, publication: Publication) -> Result<Published, StoreError> {
-        self.inner.publish(publication).await
-    }
-
-    async fn event(&self, id: EventId) -> Result<Option<Event>, StoreError> {
-        self.inner.event(id).await
-    }
-
-    async fn aged_deliveries(
-        &self,
-        endpoint: EndpointId,
-        before: Timestamp,
-        limit: u32,
-    ) -> Result<Aged, StoreError> {
-        self.inner.aged_deliveries(endpoint, before, limit).await
-    }
-
-    async fn commit_each(
-        &self,
-        steps: Vec<Step>,
-    ) -> Result<Vec<Result<Committed, Rejected>>, StoreError> {
-        self.inner.commit_each(steps).await
-    }
-
-    async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {
-        self.inner.leased(until, limit).await
-    }
-
-    async fn next_lease_end(&self) -> Result<Option<Timestamp>, StoreError> {
-        self.inner.next_lease_end().await
-    }
-
-    async fn delivery(&self, id: DeliveryId) -> Result<Option<ListedDelivery>, StoreError> {
-        self.inner.delivery(id).await
-    }
-
-    async fn deliveries(&self, filter: DeliveryFilter) -> Result<Vec<ListedDelivery>, StoreError> {
-        self.inner.deliveries(filter).await
-    }
-
-    async fn history(&self, id: DeliveryId) -> Result<Option<History>, StoreError> {
-        self.inner.history(id).await
-    }
-
-    async fn totals(&self) -> Result<Totals, StoreError> {
-        self.inner.totals().await
-    }
-
-    async fn pending_notices(&self, limit: u32) -> Result<Vec<PendingNotice>, StoreError> {
-        self.inner.pending_notices(limit).await
-    }
-
-    async fn notice_sent(&self, id: i64, now: Timestamp) -> Result<(), StoreError> {
-        self.inner.notice_sent(id, now).await
+    hookproof_sender::pass_on! { |this, _method| this.inner =>
+        create_endpoint, endpoints, gate, set_secrets, delete_endpoint, orphans, publish, event,
+        aged_deliveries, commit_each, leased, next_lease_end, delivery, deliveries, history,
+        totals, pending_notices, notice_sent
     }
 }

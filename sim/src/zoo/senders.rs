@@ -5,8 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hookproof_core::delivery::{AttemptRecord, Committed, Ctx, Delivery, Input, Rejected, Step};
-use hookproof_core::endpoint::{Endpoint, EndpointStatus};
-use hookproof_core::event::Event;
 use hookproof_core::gate::StoredGate;
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::outcome::{Failure, Outcome};
@@ -16,10 +14,7 @@ use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::database::StoreError;
 use hookproof_runtime::host::Host;
 use hookproof_sender::sqlite::SqliteStore;
-use hookproof_sender::store::{
-    Aged, Beside, Claimed, DeliveryFilter, DueEndpoint, History, ListedDelivery, PendingNotice,
-    Publication, Published, Store, Totals,
-};
+use hookproof_sender::store::{Beside, Claimed, Publication, Published, Store};
 use rusqlite::Connection;
 
 use super::SenderMutant;
@@ -164,27 +159,6 @@ impl<H: Host> WrongStore<H> {
 }
 
 impl<H: Host> Store for WrongStore<H> {
-    async fn create_endpoint(&self, endpoint: Endpoint) -> Result<(), StoreError> {
-        self.inner.create_endpoint(endpoint).await
-    }
-
-    async fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError> {
-        self.inner.endpoints().await
-    }
-
-    async fn gate(&self, id: EndpointId) -> Result<Option<StoredGate>, StoreError> {
-        self.inner.gate(id).await
-    }
-
-    async fn set_endpoint_status(
-        &self,
-        id: EndpointId,
-        status: EndpointStatus,
-        gate: Option<StoredGate>,
-    ) -> Result<bool, StoreError> {
-        self.inner.set_endpoint_status(id, status, gate).await
-    }
-
     async fn publish(&self, publication: Publication) -> Result<Published, StoreError> {
         if self.mutant != SenderMutant::AckBeforeCommit {
             return self.inner.publish(publication).await;
@@ -198,14 +172,6 @@ impl<H: Host> Store for WrongStore<H> {
         Ok(Published::New { event_id, deliveries: 0 })
     }
 
-    async fn event(&self, id: EventId) -> Result<Option<Event>, StoreError> {
-        self.inner.event(id).await
-    }
-
-    async fn due_endpoints(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
-        self.inner.due_endpoints(now).await
-    }
-
     async fn due_deliveries(
         &self,
         endpoint: EndpointId,
@@ -217,15 +183,6 @@ impl<H: Host> Store for WrongStore<H> {
             due.retain(|delivery| self.with_timer(delivery));
         }
         Ok(due)
-    }
-
-    async fn aged_deliveries(
-        &self,
-        endpoint: EndpointId,
-        before: Timestamp,
-        limit: u32,
-    ) -> Result<Aged, StoreError> {
-        self.inner.aged_deliveries(endpoint, before, limit).await
     }
 
     async fn claim(
@@ -259,13 +216,6 @@ impl<H: Host> Store for WrongStore<H> {
         self.inner.commit(step, beside).await
     }
 
-    async fn commit_each(
-        &self,
-        steps: Vec<Step>,
-    ) -> Result<Vec<Result<Committed, Rejected>>, StoreError> {
-        self.inner.commit_each(steps).await
-    }
-
     async fn leased(&self, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, StoreError> {
         if self.mutant == SenderMutant::InFlightIgnored {
             return Ok(Vec::new());
@@ -280,27 +230,9 @@ impl<H: Host> Store for WrongStore<H> {
         self.inner.next_lease_end().await
     }
 
-    async fn delivery(&self, id: DeliveryId) -> Result<Option<ListedDelivery>, StoreError> {
-        self.inner.delivery(id).await
-    }
-
-    async fn deliveries(&self, filter: DeliveryFilter) -> Result<Vec<ListedDelivery>, StoreError> {
-        self.inner.deliveries(filter).await
-    }
-
-    async fn history(&self, id: DeliveryId) -> Result<Option<History>, StoreError> {
-        self.inner.history(id).await
-    }
-
-    async fn totals(&self) -> Result<Totals, StoreError> {
-        self.inner.totals().await
-    }
-
-    async fn pending_notices(&self, limit: u32) -> Result<Vec<PendingNotice>, StoreError> {
-        self.inner.pending_notices(limit).await
-    }
-
-    async fn notice_sent(&self, id: i64, now: Timestamp) -> Result<(), StoreError> {
-        self.inner.notice_sent(id, now).await
+    hookproof_sender::pass_on! { |this, _method| this.inner =>
+        create_endpoint, endpoints, gate, set_endpoint_status, set_secrets, delete_endpoint, orphans, event,
+        due_endpoints, aged_deliveries, commit_each, delivery, deliveries, history, totals,
+        pending_notices, notice_sent
     }
 }
