@@ -22,7 +22,7 @@ use crate::choices::Choices;
 use crate::history::History;
 use crate::minimise::minimise_by;
 use crate::plan::Plan;
-use crate::scenario::Scenario;
+use crate::scenario::{Operation, Scenario};
 use crate::suite::World;
 use crate::wire::{Candidate, Integration, Listener, SimHost, run_candidate};
 
@@ -164,7 +164,9 @@ impl Trial {
                          no query";
             return Err(Failure::setup(format!("the path {path:?} cannot be; {right}")));
         }
-        let scenario = Scenario { endpoints: (1, 1), ..self.scenario.on_wire() };
+        let mut scenario = Scenario { endpoints: (1, 1), ..self.scenario.on_wire() };
+        // Of a new secret it would have to be told.
+        scenario.operations.retain(|operation| *operation != Operation::Rotate);
         scenario.validate().map_err(|error| Failure::setup(format!("the scenario's {error}")))?;
         Ok(scenario)
     }

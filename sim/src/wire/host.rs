@@ -59,12 +59,12 @@ impl SimHost {
     #[expect(clippy::disallowed_methods, reason = "what ends a host's tasks is not one of them")]
     pub(super) fn boot(name: &'static str, stage: &Arc<Stage>) -> Self {
         let fuse = Fuse::default();
-        let boots = {
+        let (boots, is_restart) = {
             let mut lives = lock(&stage.lives);
             let life = lives.entry(name).or_default();
             life.fuse = fuse.clone();
             life.boots += 1;
-            life.boots
+            (life.boots, std::mem::take(&mut life.is_restart))
         };
         tokio::spawn(fuse.clone().reap());
         let clock = SteadyClock::new(reading(stage.wall_ahead(name)));
@@ -82,7 +82,7 @@ impl SimHost {
             lock(&stage.claimed).clear();
             stage.witness().sender_starts(&host.moment());
         }
-        if let Some(fault) = host.crash_fault().filter(|_| boots > 1) {
+        if let Some(fault) = host.crash_fault().filter(|_| boots > 1 && !is_restart) {
             stage.journal.fired(true_now(), name, fault, "and is up again");
         }
         host

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookproof_core::address::{AddressPolicy, Cidr};
+use hookproof_core::secret::{Secret, Secrets};
 use hookproof_receiver::config::ReceiverConfig;
 use hookproof_receiver::sqlite::SqliteInbox;
 use hookproof_runtime::database::{DatabaseConfig, Durability};
@@ -77,7 +78,14 @@ pub(super) struct Receiver {
 
 impl Receiver {
     pub(super) async fn life(self) -> turmoil::Result {
-        let Self { stage, path, config, mutant } = self;
+        let Self { stage, path, mut config, mutant } = self;
+        for source in &mut config.sources {
+            // It starts with those secrets that it is to know now.
+            let known = stage.witness().known_to_receiver(source.id.as_str());
+            let known = known.into_iter().filter_map(|key| Secret::from_bytes(key).ok());
+            source.secrets =
+                Secrets::new(known.collect()).unwrap_or_else(|_| source.secrets.clone());
+        }
         live(RECEIVER, &stage, |host: SimHost| async move {
             let listener = host.listen(everywhere()).await.map_err(text)?;
             let store = SqliteInbox::open(&host, &database(path)).map_err(text)?;
@@ -119,9 +127,11 @@ pub(super) async fn application(
     scenario: Scenario,
 ) -> turmoil::Result {
     live(APPLICATION, &stage, |host: SimHost| async move {
+        let sources: Vec<String> =
+            script.endpoints.iter().map(|endpoint| endpoint.source().to_owned()).collect();
         application::register(&host, &script).await;
         application::publish(&host, script);
-        people::act(&host, &scenario);
+        people::act(&host, &scenario, &sources);
         application::own(host).await;
         Ok(())
     })

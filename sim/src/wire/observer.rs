@@ -16,6 +16,7 @@ pub(super) enum SenderChange {
     Written { state: Box<Delivery>, record: Option<AttemptRecord>, has_notice: bool },
     Lost { delivery: String },
     Enabled { id: String, is_enabled: bool },
+    Deleted { id: String },
     Noticed { delivery: String },
 }
 
@@ -101,11 +102,15 @@ pub(super) trait Seen: Default {
     fn compare(&mut self, connection: &Connection) -> rusqlite::Result<Vec<Self::Change>>;
 }
 
+/// How the sender writes what an endpoint's status is.
+const ENABLED: &str = "enabled";
+const DELETED: &str = "deleted";
+
 /// What was last seen at the sender.
 #[derive(Default)]
 pub(super) struct SenderSeen {
-    /// Endpoint id → whether it is enabled.
-    endpoints: BTreeMap<String, bool>,
+    /// Endpoint id → its status.
+    endpoints: BTreeMap<String, String>,
     /// How many events there are; their numbers grow.
     events: (i64, i64),
     /// Delivery id → its row, as text and as what it says.
@@ -129,7 +134,8 @@ impl SenderSeen {
 
     /// The endpoints that there are, and whether each is enabled.
     pub(super) fn endpoints_known(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.endpoints.iter().map(|(id, is_enabled)| (id.as_str(), *is_enabled))
+        let there = self.endpoints.iter().filter(|(_, status)| *status != DELETED);
+        there.map(|(id, status)| (id.as_str(), status == ENABLED))
     }
 
     /// Whether each notice was sent.
@@ -145,17 +151,18 @@ impl SenderSeen {
         let mut statement =
             connection.prepare_cached("SELECT id, url, status FROM endpoints ORDER BY rowid")?;
         let rows = statement.query_map([], |row| {
-            Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, String>(2)? == "enabled"))
+            Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, String>(2)?))
         })?;
         let mut switched = Vec::new();
         for row in rows {
-            let (id, url, is_enabled) = row?;
-            match self.endpoints.insert(id.clone(), is_enabled) {
+            let (id, url, status) = row?;
+            let is_enabled = status == ENABLED;
+            match self.endpoints.insert(id.clone(), status.clone()) {
                 None => changes.push(SenderChange::Registered { id, url }),
-                Some(before) if before != is_enabled => {
-                    switched.push(SenderChange::Enabled { id, is_enabled });
-                }
-                Some(_) => {}
+                Some(before) if before == status => {}
+                // Before what is published with it: that is owed to it no more.
+                Some(_) if status == DELETED => changes.push(SenderChange::Deleted { id }),
+                Some(_) => switched.push(SenderChange::Enabled { id, is_enabled }),
             }
         }
         Ok(switched)

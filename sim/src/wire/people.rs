@@ -6,12 +6,13 @@
 use std::collections::BTreeSet;
 
 use hookproof_core::delivery::{AttemptRecord, DeadReason, Delivery, Origin, Phase};
+use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::time::Millis;
 use hookproof_runtime::host::Host as _;
 use hyper::Method;
 
 use super::application::{ask, ask_until, body_of};
-use super::host::SimHost;
+use super::host::{RECEIVER, SimHost};
 use crate::scenario::{Operation, Scenario};
 
 /// What people have asked for so far.
@@ -21,6 +22,8 @@ pub(super) struct Wishes {
     cancellations: BTreeSet<String>,
     /// Endpoints that are disabled because somebody wants it.
     held: BTreeSet<String>,
+    /// Sources whose secret is being rotated.
+    rotating: BTreeSet<String>,
     /// How many of them still have something to do.
     pub(super) open: u64,
 }
@@ -53,10 +56,10 @@ impl Wishes {
 }
 
 /// What each person does, and when, while the faults are on.
-pub(super) fn act(host: &SimHost, scenario: &Scenario) {
+pub(super) fn act(host: &SimHost, scenario: &Scenario, sources: &[String]) {
     for (index, operation) in scenario.operations.iter().copied().enumerate() {
-        let person =
-            Person { who: ("people", u32::try_from(index).unwrap_or(0)), host: host.clone() };
+        let who = ("people", u32::try_from(index).unwrap_or(0));
+        let person = Person { who, host: host.clone(), sources: sources.to_vec() };
         let choices = &host.stage.choices;
         for _ in 0..choices.between(person.who, "how often", 0, 4) {
             let at = Millis::new(choices.draw(person.who, "when", scenario.safety.get()));
@@ -78,6 +81,8 @@ pub(super) fn act(host: &SimHost, scenario: &Scenario) {
 struct Person {
     who: (&'static str, u32),
     host: SimHost,
+    /// The names of the sources, by the numbers of the endpoints.
+    sources: Vec<String>,
 }
 
 impl Person {
@@ -86,7 +91,8 @@ impl Person {
             Operation::Disable => self.disables().await,
             Operation::Replay => self.asks_for("replay", |wishes| &mut wishes.replays).await,
             Operation::Cancel => self.asks_for("cancel", |wishes| &mut wishes.cancellations).await,
-            Operation::Delete | Operation::Rotate => {}
+            Operation::Delete => self.deletes().await,
+            Operation::Rotate => self.rotates().await,
         }
     }
 
@@ -96,9 +102,11 @@ impl Person {
         usize::try_from(self.host.stage.choices.draw(self.who, what, count)).unwrap_or(0)
     }
 
-    fn endpoint(&self) -> Option<String> {
-        let endpoints: Vec<String> = self.host.stage.witness().endpoints().into_values().collect();
-        endpoints.get(self.one_of("endpoint", endpoints.len())).cloned()
+    /// One of the endpoints that there are: its number and its id.
+    fn endpoint(&self) -> Option<(usize, String)> {
+        let endpoints: Vec<_> = self.host.stage.witness().endpoints().into_iter().collect();
+        let (number, id) = endpoints.get(self.one_of("endpoint", endpoints.len()))?;
+        Some((usize::try_from(number.0).unwrap_or(0), id.clone()))
     }
 
     fn says(&self, text: String) {
@@ -107,7 +115,7 @@ impl Person {
 
     /// Disables an endpoint, and enables it again later.
     async fn disables(&self) {
-        let Some(endpoint) = self.endpoint() else { return };
+        let Some((_, endpoint)) = self.endpoint() else { return };
         {
             let mut witness = self.host.stage.witness();
             if !witness.is_enabled(&endpoint) || !witness.wishes.held.insert(endpoint.clone()) {
@@ -121,6 +129,64 @@ impl Person {
         self.says(format!("enable {endpoint}"));
         ask_until(&self.host, Method::POST, &format!("/endpoints/{endpoint}/enable"), None).await;
         self.host.stage.witness().wishes.held.remove(&endpoint);
+    }
+
+    /// Deletes an endpoint, but never the first.
+    async fn deletes(&self) {
+        let Some((1.., endpoint)) = self.endpoint() else { return };
+        self.says(format!("delete {endpoint}"));
+        ask_until(&self.host, Method::DELETE, &format!("/endpoints/{endpoint}"), None).await;
+    }
+
+    /// The sender signs with both secrets; the receiver learns the new one, and then forgets the old
+    /// one, each time by starting again; at last the sender drops the old one.
+    async fn rotates(&self) {
+        let Some((number, endpoint)) = self.endpoint() else { return };
+        let Some(source) = self.sources.get(number) else { return };
+        let stage = &self.host.stage;
+        let new: Vec<u8> =
+            (0..4).flat_map(|_| stage.choices.bits(self.who, "secret").to_be_bytes()).collect();
+        let old = {
+            let mut witness = stage.witness();
+            if !witness.wishes.rotating.insert(source.clone()) {
+                // One at a time: the old secret of the last must be gone.
+                return;
+            }
+            witness.known_to_receiver(source)
+        };
+        let both: Vec<Vec<u8>> = [new.clone()].into_iter().chain(old).collect();
+        self.says(format!("rotate the secret of {endpoint}"));
+        self.signs_with(&endpoint, &both).await;
+        for known in [both, vec![new.clone()]] {
+            self.all_is_old().await;
+            self.says(format!("restart the receiver with {} secrets of {source}", known.len()));
+            stage.witness().receiver_knows(source, known);
+            stage.restart(RECEIVER);
+        }
+        self.host.sleep(Millis::from_secs(20)).await;
+        self.signs_with(&endpoint, &[new]).await;
+        stage.witness().wishes.rotating.remove(source);
+    }
+
+    /// Has a sender sign with these secrets.
+    async fn signs_with(&self, endpoint: &str, keys: &[Vec<u8>]) {
+        let secrets = keys.iter().filter_map(|key| Secret::from_bytes(key.clone()).ok()).collect();
+        let Ok(secrets) = Secrets::new(secrets) else { return };
+        let body = serde_json::json!({ "secrets": secrets }).to_string().into_bytes();
+        let path = format!("/endpoints/{endpoint}/secrets");
+        ask_until(&self.host, Method::PUT, &path, Some(body)).await;
+    }
+
+    /// Waits until what was signed before can no longer be sent.
+    async fn all_is_old(&self) {
+        let attempt = self.host.stage.witness().total_timeout();
+        loop {
+            self.host.sleep(attempt).await;
+            let since = self.host.true_now().minus(attempt);
+            if !self.host.stage.witness().has_stood_still_since(since) {
+                return;
+            }
+        }
     }
 
     /// Has a look at what there is, and asks for something to be done with one delivery.

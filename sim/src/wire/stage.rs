@@ -46,6 +46,8 @@ pub(super) struct Life {
     pub(super) fuse: Fuse,
     pub(super) boots: u32,
     pub(super) crashes: u64,
+    /// It was ended on purpose, to start again.
+    pub(super) is_restart: bool,
 }
 
 impl Stage {
@@ -97,6 +99,16 @@ impl Stage {
     /// Whether the current life of a host has ended.
     pub(super) fn has_ended(&self, name: &'static str) -> bool {
         lock(&self.lives).get(name).is_some_and(|life| life.fuse.is_blown())
+    }
+
+    /// Ends the current life of a host, so that another one begins, with what it finds then.
+    pub(super) fn restart(&self, name: &'static str) {
+        let mut lives = lock(&self.lives);
+        let life = lives.entry(name).or_default();
+        if !life.fuse.is_blown() {
+            life.is_restart = true;
+            life.fuse.blow();
+        }
     }
 
     /// Ends every host: nothing runs on any of them any more.

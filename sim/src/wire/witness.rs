@@ -286,6 +286,11 @@ impl Witness {
                         },
                     );
                 }
+                SenderChange::Deleted { id } => {
+                    let endpoint = self.names.endpoint(&id);
+                    self.journal.line(at.now, super::host::SENDER, format!("{id} is deleted"));
+                    self.tell(at.now, &Fact::Deleted { endpoint });
+                }
                 SenderChange::Noticed { delivery } => {
                     let route = self.names.route(&delivery);
                     self.tell(at.now, &Fact::Noticed { route });
@@ -431,9 +436,19 @@ impl Witness {
         self.stood_still.map_or(Millis::ZERO, |(from, to)| now.min(to).since(since.max(from)))
     }
 
+    /// Whether the sender has stood still since then.
+    pub(super) fn has_stood_still_since(&self, since: Timestamp) -> bool {
+        self.stood_still.is_some_and(|(_, to)| to > since)
+    }
+
     /// The receiver knows these secrets of a source from now on.
     pub(super) fn receiver_knows(&mut self, source: &str, keys: Vec<Vec<u8>>) {
         self.keys.insert(source.to_owned(), keys);
+    }
+
+    /// The secrets of a source that the receiver knows.
+    pub(super) fn known_to_receiver(&self, source: &str) -> Vec<Vec<u8>> {
+        self.keys.get(source).cloned().unwrap_or_default()
     }
 
     /// How the endpoint of an attempt fails now.
@@ -448,7 +463,7 @@ impl Witness {
     }
 
     /// How long an attempt may take.
-    fn total_timeout(&self) -> Millis {
+    pub(super) fn total_timeout(&self) -> Millis {
         self.policy.total_timeout
     }
 }

@@ -111,7 +111,8 @@ fn people_do_what_the_scenario_says_and_break_nothing() {
     };
     check(shipped::steady(), 1, &[]);
     check(shipped::replay_and_recover(), 4, &["cancel", "replay"]);
-    check(shipped::disable_and_delete(), 4, &["disable", "enable"]);
+    check(shipped::disable_and_delete(), 4, &["delete", "disable", "enable"]);
+    check(shipped::rotation(), 4, &["restart", "rotate"]);
 }
 
 #[test]
