@@ -3,6 +3,7 @@
 
 mod application;
 mod attacker;
+mod bent;
 mod books;
 mod candidate;
 mod fuse;

@@ -50,8 +50,8 @@ pub struct About {
     pub killer: Killer,
     /// The scenario that brings it to light soonest, in the model world.
     pub scenario: &'static str,
-    /// Whether the wire world has it, too.
-    pub on_wire: bool,
+    /// The scenario that brings it to light in the wire world, if that has it, too.
+    pub wire_scenario: Option<&'static str>,
 }
 
 impl Mutant {
@@ -67,7 +67,7 @@ impl Mutant {
     /// Those that the wire world has.
     #[must_use]
     pub fn on_wire() -> Vec<Self> {
-        Self::all().into_iter().filter(|mutant| mutant.about().on_wire).collect()
+        Self::all().into_iter().filter(|mutant| mutant.about().wire_scenario.is_some()).collect()
     }
 
     /// The mutant of this id, in any case; the seeded bugs are found, too.

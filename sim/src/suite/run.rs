@@ -206,9 +206,11 @@ pub(super) fn first_difference(one: &History, other: &History) -> String {
 
 /// The scenario in which a mutant is hunted.
 fn ground(mutant: Mutant, world: World) -> Scenario {
+    let about = mutant.about();
+    let found = |name| shipped::find(name).unwrap_or_else(Scenario::mixed);
     match world {
-        World::Model => shipped::find(mutant.about().scenario).unwrap_or_else(Scenario::mixed),
-        World::Wire => Scenario::mixed().on_wire(),
+        World::Model => found(about.scenario),
+        World::Wire => found(about.wire_scenario.unwrap_or(about.scenario)).on_wire(),
     }
 }
 

@@ -22,7 +22,7 @@ use super::witness::{AttemptName, Moment};
 use crate::fact::{Fact, Life as LifeNo};
 use crate::fault::{ConnectionFault, Fault};
 use crate::scenario::Break;
-use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant};
+use crate::zoo::{HarnessMutant, SenderMutant};
 
 /// The names of the hosts, which are also their names in the network.
 pub(super) const SENDER: &str = "sender";
@@ -100,7 +100,11 @@ impl SimHost {
     /// What all clocks of the host show.
     pub(super) fn moment(&self) -> Moment {
         let life = LifeNo { process: 0, number: self.boots };
-        Moment { now: true_now(), local: self.now(), wall: self.wall(), life }
+        Moment { now: true_now(), local: self.now(), wall: self.clock_on_wall(), life }
+    }
+
+    fn clock_on_wall(&self) -> Timestamp {
+        Timestamp::from_millis(true_now().as_millis() + self.stage.wall_ahead(self.name))
     }
 
     /// `task`, which ends with this life of the host.
@@ -247,11 +251,20 @@ impl Host for SimHost {
     const SIMULATED: bool = true;
 
     fn now(&self) -> Timestamp {
+        if self.name == SENDER && self.stage.is_sender_mutant(SenderMutant::WallClock) {
+            return self.clock_on_wall();
+        }
         lock(&self.clock).read(reading(self.stage.wall_ahead(self.name))).0
     }
 
     fn wall(&self) -> Timestamp {
-        Timestamp::from_millis(true_now().as_millis() + self.stage.wall_ahead(self.name))
+        if self.stage.is_sender_mutant(SenderMutant::FrozenTimestamp)
+            && let Some(attempt) = self.stage.attempt()
+            && let Some(created_at) = self.stage.witness().created_at(&attempt)
+        {
+            return created_at;
+        }
+        self.clock_on_wall()
     }
 
     fn entropy(&self) -> u64 {
@@ -295,7 +308,14 @@ impl Host for SimHost {
                 Some(Fault::DnsFailure) => {
                     return Err(io::Error::new(io::ErrorKind::NotFound, "the resolver fails"));
                 }
-                Some(Fault::DnsRebinding) => answers = self.rebound(address),
+                Some(Fault::DnsRebinding) => {
+                    answers = self.rebound(address);
+                    if self.is_deceived(&answers) {
+                        // What is judged is right, and what is dialled is something else.
+                        self.stage.witness().track(&attempt).is_diverted = true;
+                        answers = vec![address];
+                    }
+                }
                 _ => {}
             }
         }
@@ -311,7 +331,8 @@ impl Host for SimHost {
             None => self.draw_fault(),
         };
         if let Some(attempt) = &attempt {
-            let is_denied = to.ip() != turmoil::lookup(RECEIVER);
+            let is_diverted = stage.witness().track(attempt).is_diverted;
+            let is_denied = is_diverted || to.ip() != turmoil::lookup(RECEIVER);
             stage.witness().dialled(true_now(), attempt, is_denied);
             if is_denied {
                 return Err(io::ErrorKind::ConnectionRefused.into());
@@ -353,13 +374,7 @@ impl Host for SimHost {
 
     async fn accept(&self, listener: &mut TcpListener) -> io::Result<(SimStream, SocketAddr)> {
         let (stream, peer) = listener.accept().await?;
-        let conflict = Mutant::Receiver(ReceiverMutant::ConflictOnDuplicate);
-        let is_wrong = self.name == RECEIVER && self.stage.mutant == Some(conflict);
-        let stream = if is_wrong {
-            SimStream::refusing_duplicates(stream)
-        } else {
-            SimStream::plain(stream)
-        };
+        let stream = SimStream::accepted(stream, self);
         Ok((stream, peer))
     }
 

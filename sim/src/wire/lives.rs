@@ -10,6 +10,7 @@ use hookproof_core::address::{AddressPolicy, Cidr};
 use hookproof_core::secret::{Secret, Secrets};
 use hookproof_receiver::config::ReceiverConfig;
 use hookproof_receiver::sqlite::SqliteInbox;
+use hookproof_receiver::store::Verified;
 use hookproof_runtime::database::{DatabaseConfig, Durability};
 use hookproof_runtime::host::Host as _;
 use hookproof_sender::config::SenderConfig;
@@ -40,7 +41,7 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) async fn life(self) -> turmoil::Result {
-        let Self { stage, path, config, tls, mutant } = self;
+        let Self { stage, path, mut config, tls, mutant } = self;
         live(SENDER, &stage, |host: SimHost| async move {
             let listener = host.listen(everywhere()).await.map_err(text)?;
             if let Some(Mutant::Sender(mutant)) = mutant
@@ -48,10 +49,12 @@ impl Sender {
             {
                 host.stage.witness().sender_committed(&host.moment());
             }
-            let store = SqliteStore::open(&host, &database(path)).map_err(text)?;
+            let store = SqliteStore::open(&host, &database(path.clone())).map_err(text)?;
             let policy = config.policy.clone();
             match mutant {
                 Some(Mutant::Sender(mutant)) => {
+                    senders::after_open(mutant, &path).map_err(text)?;
+                    senders::misunderstand(mutant, &mut config.policy);
                     let store = WrongStore::new(store, host.clone(), mutant, &policy);
                     let store = Watched::new(store, host.clone(), &policy);
                     hookproof_sender::run(host, listener, config, tls, store, pending()).await;
@@ -91,7 +94,11 @@ impl Receiver {
             let store = SqliteInbox::open(&host, &database(path)).map_err(text)?;
             match mutant {
                 Some(Mutant::Receiver(mutant)) => {
-                    let store = WrongInbox::new(store, host.clone(), mutant);
+                    let burnt = host.clone();
+                    let is_burnt = move |delivery: &Verified| {
+                        burnt.stage.is_burnt(delivery.source.as_str(), delivery.event_id.as_str())
+                    };
+                    let store = WrongInbox::new(store, host.clone(), mutant, Arc::new(is_burnt));
                     hookproof_receiver::run(host, listener, config, store, pending()).await;
                 }
                 _ => hookproof_receiver::run(host, listener, config, store, pending()).await,

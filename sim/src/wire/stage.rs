@@ -14,7 +14,7 @@ use super::witness::{AttemptName, Witness};
 use crate::choices::Choices;
 use crate::fault::{Fault, Faults};
 use crate::journal::Journal;
-use crate::zoo::{HarnessMutant, Mutant};
+use crate::zoo::{HarnessMutant, Mutant, SenderMutant};
 
 /// What all hosts of one history share: the choices, the record, and which faults are on.
 pub(super) struct Stage {
@@ -36,6 +36,8 @@ pub(super) struct Stage {
     /// The attempt whose task runs at this moment.
     pub(super) current: Mutex<Option<AttemptName>>,
     attacks: Mutex<Vec<Attack>>,
+    /// R23: how often the id of an event has reached a source, verified or not.
+    burnt: Mutex<BTreeMap<(String, String), u64>>,
     /// When a host's store refuses every write, from and to.
     full: BTreeMap<&'static str, (Timestamp, Timestamp)>,
 }
@@ -75,6 +77,7 @@ impl Stage {
             claimed: Mutex::default(),
             current: Mutex::default(),
             attacks: Mutex::default(),
+            burnt: Mutex::default(),
             full,
         }
     }
@@ -85,6 +88,21 @@ impl Stage {
 
     pub(super) fn is_partitioned(&self) -> bool {
         self.partition_on.load(Ordering::Relaxed)
+    }
+
+    /// R23: a request with that id has reached a source, verified or not.
+    pub(super) fn burns(&self, source: &str, id: &str) {
+        *lock(&self.burnt).entry((source.to_owned(), id.to_owned())).or_insert(0) += 1;
+    }
+
+    /// R23: whether another request with that id came before.
+    pub(super) fn is_burnt(&self, source: &str, id: &str) -> bool {
+        let times = lock(&self.burnt).get(&(source.to_owned(), id.to_owned())).copied();
+        times.is_some_and(|times| times > 1)
+    }
+
+    pub(super) fn is_sender_mutant(&self, mutant: SenderMutant) -> bool {
+        self.mutant == Some(Mutant::Sender(mutant))
     }
 
     /// Whether a host's store refuses every write at that time.

@@ -11,7 +11,7 @@ use super::host::{RECEIVER, SENDER, SimHost};
 use super::stream::Plan;
 use crate::fault::Fault;
 use crate::scenario::{Break, Scenario};
-use crate::zoo::HarnessMutant;
+use crate::zoo::{HarnessMutant, SenderMutant};
 
 /// Where a resolver leads that is not to be trusted: the clouds' metadata service, the sender itself,
 /// and a machine beside it.
@@ -67,6 +67,14 @@ impl SimHost {
 }
 
 impl SimHost {
+    /// Whether a wrong sender would connect to what the policy denies. S36 judges one answer, and asks
+    /// again for the connection; S37 judges the first, and goes on to the second.
+    pub(super) fn is_deceived(&self, answers: &[IpAddr]) -> bool {
+        let is_first_allowed = answers.first() == Some(&turmoil::lookup(RECEIVER));
+        self.stage.is_sender_mutant(SenderMutant::ResolvesTwice)
+            || self.stage.is_sender_mutant(SenderMutant::FirstAnswerOnly) && is_first_allowed
+    }
+
     /// By which fault the commit that is under way is refused, if it is.
     pub(super) fn refusal(&self) -> Option<Fault> {
         let (stage, name) = (&self.stage, self.name());

@@ -22,19 +22,89 @@ use super::ReceiverMutant;
 /// How long R09 knows what it has applied.
 const KEPT: Millis = Millis::from_secs(10);
 
+/// How long R02's queue is.
+const QUEUED: Millis = Millis::new(200);
+
 /// A store with one wrong transaction.
 #[derive(Clone)]
 pub(crate) struct WrongInbox<H> {
     inner: SqliteInbox<H>,
     host: H,
     mutant: ReceiverMutant,
-    /// What R08 remembers; a restart begins with nothing.
+    /// What R08 remembers, and what R21 has queued; a restart begins with nothing.
     remembered: Arc<Mutex<BTreeSet<(SourceId, EventId)>>>,
+    /// R23: whether an earlier request, verified or not, had the id.
+    is_burnt: Arc<dyn Fn(&Verified) -> bool + Send + Sync>,
 }
 
 impl<H: Host> WrongInbox<H> {
-    pub(crate) fn new(inner: SqliteInbox<H>, host: H, mutant: ReceiverMutant) -> Self {
-        Self { inner, host, mutant, remembered: Arc::default() }
+    pub(crate) fn new(
+        inner: SqliteInbox<H>,
+        host: H,
+        mutant: ReceiverMutant,
+        is_burnt: Arc<dyn Fn(&Verified) -> bool + Send + Sync>,
+    ) -> Self {
+        Self { inner, host, mutant, remembered: Arc::default(), is_burnt }
+    }
+
+    /// R02: the id is committed as processed, and what is to be done waits in memory.
+    async fn enqueue_in_memory(&self, delivery: Verified) -> Result<Recorded, StoreError> {
+        let database = self.inner.database().clone();
+        let inserted = {
+            let delivery = delivery.clone();
+            database.write(move |c| insert_applied(c, &delivery)).await?
+        };
+        if !inserted {
+            return Ok(Recorded::Duplicate);
+        }
+        let host = self.host.clone();
+        self.host.spawn(async move {
+            host.sleep(QUEUED).await;
+            // Whether it worked, nobody will know.
+            let _ = database.write(move |c| insert_effect(c, &delivery)).await;
+        });
+        Ok(Recorded::New)
+    }
+
+    /// R21: what is recorded is queued in memory, and found nowhere else.
+    async fn record_and_queue(&self, delivery: Verified) -> Result<Recorded, StoreError> {
+        let key = (delivery.source.clone(), delivery.event_id.clone());
+        let recorded = self.inner.record(delivery).await?;
+        if recorded == Recorded::New {
+            self.remembered.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        }
+        Ok(recorded)
+    }
+
+    /// R18 and R21: what a former process has claimed stays so.
+    fn strands(&self) -> bool {
+        matches!(self.mutant, ReceiverMutant::ClaimWithoutLease | ReceiverMutant::QueueWithoutSweep)
+    }
+
+    /// R21: whether this process knows of no work.
+    fn is_queue_empty(&self) -> bool {
+        self.mutant == ReceiverMutant::QueueWithoutSweep
+            && self.remembered.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// R17: the effect is applied and the version written, whatever version there is.
+    async fn apply_any_version(
+        &self,
+        work: &Work,
+        versioned: Option<Versioned>,
+        moment: Moment,
+    ) -> Result<Applied, StoreError> {
+        let (entry, text, now) = (work.entry.clone(), summary(&work.body), moment.now);
+        self.inner
+            .database()
+            .write(move |c| {
+                rows::insert_effect(c, &entry.source, &entry.event_id, now, &text)?;
+                if let Some(versioned) = &versioned {
+                    rows::set_entity_version(c, &entry, versioned)?;
+                }
+                mark(c, &entry, &moment)
+            })
+            .await
     }
 
     /// R01: the id is committed as processed, and only then the event is processed.
@@ -185,6 +255,11 @@ impl<H: Host> InboxStore for WrongInbox<H> {
                 });
                 Ok(Recorded::New)
             }
+            ReceiverMutant::EnqueueInMemory => self.enqueue_in_memory(delivery).await,
+            ReceiverMutant::QueueWithoutSweep => self.record_and_queue(delivery).await,
+            ReceiverMutant::RecordsBeforeVerify if (self.is_burnt)(&delivery) => {
+                Ok(Recorded::Duplicate)
+            }
             ReceiverMutant::DedupExpires => {
                 self.forget(delivery.received_at).await?;
                 self.inner.record(delivery).await
@@ -203,21 +278,28 @@ impl<H: Host> InboxStore for WrongInbox<H> {
     }
 
     async fn recover(&self, moment: Moment) -> Result<u64, StoreError> {
-        if self.mutant == ReceiverMutant::ClaimWithoutLease {
+        if self.strands() {
             return Ok(0);
         }
         self.inner.recover(moment).await
     }
 
     async fn release_expired(&self, moment: Moment) -> Result<u64, StoreError> {
-        if self.mutant == ReceiverMutant::ClaimWithoutLease {
+        if self.strands() {
             return Ok(0);
         }
         self.inner.release_expired(moment).await
     }
 
     async fn claim(&self, moment: Moment) -> Result<Option<Work>, StoreError> {
-        self.inner.claim(moment).await
+        if self.is_queue_empty() {
+            return Ok(None);
+        }
+        let work = self.inner.claim(moment).await?;
+        if self.mutant == ReceiverMutant::QueueWithoutSweep {
+            self.remembered.lock().unwrap_or_else(PoisonError::into_inner).pop_first();
+        }
+        Ok(work)
     }
 
     async fn apply(
@@ -229,6 +311,9 @@ impl<H: Host> InboxStore for WrongInbox<H> {
         match self.mutant {
             ReceiverMutant::ApplyThenMark => self.apply_then_mark(work, moment).await,
             ReceiverMutant::MarkThenApply => self.mark_then_apply(work, moment).await,
+            ReceiverMutant::NoVersionCompare => {
+                self.apply_any_version(work, versioned, moment).await
+            }
             _ => self.inner.apply(work, versioned, moment).await,
         }
     }
@@ -238,6 +323,9 @@ impl<H: Host> InboxStore for WrongInbox<H> {
     }
 
     async fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
+        if self.is_queue_empty() {
+            return Ok(None);
+        }
         self.inner.next_wake().await
     }
 

@@ -34,6 +34,8 @@ pub(in crate::wire) struct Track {
     pub(in crate::wire) fault: Option<Fault>,
     /// It began while the hosts could not reach each other.
     pub(in crate::wire) met_partition: bool,
+    /// A wrong sender connects to something else than was judged.
+    pub(in crate::wire) is_diverted: bool,
     is_sent: bool,
     /// The receiver answered, whether or not the sender heard.
     is_answered: bool,
@@ -42,6 +44,11 @@ pub(in crate::wire) struct Track {
 }
 
 impl Witness {
+    /// When the delivery of an attempt was created.
+    pub(in crate::wire) fn created_at(&self, name: &AttemptName) -> Option<Timestamp> {
+        self.sender.seen.delivery(&name.delivery).map(|delivery| delivery.created_at)
+    }
+
     /// What is known of an attempt, to be added to.
     pub(in crate::wire) fn track(&mut self, name: &AttemptName) -> &mut Track {
         self.attempts.entry(name.clone()).or_default()
