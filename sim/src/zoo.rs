@@ -7,11 +7,26 @@ pub(crate) mod receivers;
 pub(crate) mod senders;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::checkers::Invariant;
+use crate::choices::Choices;
 use crate::suite::Gate;
 
 pub use catalogue::{HarnessMutant, ReceiverMutant, SeededBug, SenderMutant};
+
+/// How many histories this process has run, which only a broken harness asks.
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+impl HarnessMutant {
+    /// The choices that a history makes. H05: not those that it was given.
+    pub(crate) fn choices_under(harness: Option<Self>, choices: &Choices) -> Choices {
+        match harness {
+            Some(Self::ForgetsDraws) => Choices::seeded(RUNS.fetch_add(1, Ordering::Relaxed)),
+            _ => choices.clone(),
+        }
+    }
+}
 
 /// Any of the known-bad variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

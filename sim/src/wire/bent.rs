@@ -37,6 +37,7 @@ impl Bent {
                 | ReceiverMutant::OneSidedTolerance
                 | ReceiverMutant::TimestampNotSigned
                 | ReceiverMutant::FirstSignatureOnly
+                | ReceiverMutant::DedupByUnsignedHeader
                 | ReceiverMutant::RecordsBeforeVerify
                 | ReceiverMutant::CrashOnMalformed),
             )) => Ok(Self { inner, host: host.clone(), mutant, read: Vec::new(), given: None }),
@@ -93,15 +94,20 @@ impl Bent {
             }),
             ReceiverMutant::OneSidedTolerance => self.pass_for_new(&mut request),
             ReceiverMutant::TimestampNotSigned => self.pass_for_signed(&mut request),
-            ReceiverMutant::RecordsBeforeVerify => {
-                let id = request.header("webhook-id").unwrap_or_default();
-                let source = request.path.rsplit('/').next().unwrap_or_default();
-                self.host.stage.burns(source, id);
+            ReceiverMutant::DedupByUnsignedHeader => {
+                self.meet(&request, request.header("hookproof-attempt").unwrap_or_default());
             }
+            ReceiverMutant::RecordsBeforeVerify => self.meet(&request, ""),
             ReceiverMutant::CrashOnMalformed => crash_on_malformed(&request),
             _ => {}
         }
         request
+    }
+
+    /// R07 and R23: a request is known from now on, verified or not.
+    fn meet(&self, request: &RawRequest, name: &str) {
+        let source = request.path.rsplit('/').next().unwrap_or_default();
+        self.host.stage.meets(source, request.header("webhook-id").unwrap_or_default(), name);
     }
 
     /// The secret that a request is signed with, if it is.

@@ -26,7 +26,7 @@ use super::stage::Stage;
 use super::watched::Watched;
 use crate::scenario::Scenario;
 use crate::zoo::Mutant;
-use crate::zoo::receivers::WrongInbox;
+use crate::zoo::receivers::{Met, WrongInbox};
 use crate::zoo::senders::{self, WrongStore};
 
 /// What it takes to start the sender again and again.
@@ -55,7 +55,7 @@ impl Sender {
                 Some(Mutant::Sender(mutant)) => {
                     senders::after_open(mutant, &path).map_err(text)?;
                     senders::misunderstand(mutant, &mut config.policy);
-                    let store = WrongStore::new(store, host.clone(), mutant, &policy);
+                    let store = WrongStore::new(store, host.clone(), mutant, &policy, &path);
                     let store = Watched::new(store, host.clone(), &policy);
                     hookproof_sender::run(host, listener, config, tls, store, pending()).await;
                 }
@@ -94,11 +94,11 @@ impl Receiver {
             let store = SqliteInbox::open(&host, &database(path)).map_err(text)?;
             match mutant {
                 Some(Mutant::Receiver(mutant)) => {
-                    let burnt = host.clone();
-                    let is_burnt = move |delivery: &Verified| {
-                        burnt.stage.is_burnt(delivery.source.as_str(), delivery.event_id.as_str())
-                    };
-                    let store = WrongInbox::new(store, host.clone(), mutant, Arc::new(is_burnt));
+                    let stage = host.stage.clone();
+                    let is_met: Met = Arc::new(move |delivery: &Verified| {
+                        stage.was_met(delivery.source.as_str(), delivery.event_id.as_str())
+                    });
+                    let store = WrongInbox::new(store, host.clone(), mutant, is_met);
                     hookproof_receiver::run(host, listener, config, store, pending()).await;
                 }
                 _ => hookproof_receiver::run(host, listener, config, store, pending()).await,

@@ -1,6 +1,6 @@
 //! What all hosts of one history share.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,10 +36,22 @@ pub(super) struct Stage {
     /// The attempt whose task runs at this moment.
     pub(super) current: Mutex<Option<AttemptName>>,
     attacks: Mutex<Vec<Attack>>,
-    /// R23: how often the id of an event has reached a source, verified or not.
-    burnt: Mutex<BTreeMap<(String, String), u64>>,
+    /// R07 and R23: what wrong receivers know of requests, verified or not.
+    met: Mutex<Met>,
     /// When a host's store refuses every write, from and to.
     full: BTreeMap<&'static str, (Timestamp, Timestamp)>,
+}
+
+/// A request: where it goes, and the id of its event.
+type Request = (String, String);
+
+/// What wrong receivers know requests by.
+#[derive(Default)]
+struct Met {
+    /// The names under which each came.
+    names: BTreeSet<(Request, String)>,
+    /// Whether the last name of each was one of them before.
+    is_known: BTreeMap<Request, bool>,
 }
 
 /// The current life of a host.
@@ -77,7 +89,7 @@ impl Stage {
             claimed: Mutex::default(),
             current: Mutex::default(),
             attacks: Mutex::default(),
-            burnt: Mutex::default(),
+            met: Mutex::default(),
             full,
         }
     }
@@ -90,15 +102,18 @@ impl Stage {
         self.partition_on.load(Ordering::Relaxed)
     }
 
-    /// R23: a request with that id has reached a source, verified or not.
-    pub(super) fn burns(&self, source: &str, id: &str) {
-        *lock(&self.burnt).entry((source.to_owned(), id.to_owned())).or_insert(0) += 1;
+    /// R07 and R23: a request for an event has reached a source, under a name that nobody signed.
+    pub(super) fn meets(&self, source: &str, event: &str, name: &str) {
+        let request = (source.to_owned(), event.to_owned());
+        let mut met = lock(&self.met);
+        let is_new = met.names.insert((request.clone(), name.to_owned()));
+        met.is_known.insert(request, !is_new);
     }
 
-    /// R23: whether another request with that id came before.
-    pub(super) fn is_burnt(&self, source: &str, id: &str) -> bool {
-        let times = lock(&self.burnt).get(&(source.to_owned(), id.to_owned())).copied();
-        times.is_some_and(|times| times > 1)
+    /// R07 and R23: whether the name of the last of these requests was known before.
+    pub(super) fn was_met(&self, source: &str, event: &str) -> bool {
+        let request = (source.to_owned(), event.to_owned());
+        lock(&self.met).is_known.get(&request).copied().unwrap_or(false)
     }
 
     pub(super) fn is_sender_mutant(&self, mutant: SenderMutant) -> bool {

@@ -35,7 +35,7 @@ use crate::history::{EPOCH, History, Totals, epoch};
 use crate::journal::{Counts, Journal};
 use crate::log::Errors;
 use crate::scenario::Scenario;
-use crate::zoo::Mutant;
+use crate::zoo::{HarnessMutant, Mutant};
 
 /// Runs one history of `scenario`, which the choices determine to the last byte. With a mutant, that
 /// part of the world is wrong.
@@ -110,6 +110,7 @@ impl<'a> World<'a> {
             Some(Mutant::Harness(mutant)) => Some(mutant),
             _ => None,
         };
+        let choices = &HarnessMutant::choices_under(harness, choices);
         let faults = Faults::swarm(choices, &scenario.faults);
         let directory = directory().map_err(|error| (faults.clone(), error.to_string()))?;
         let tls = Tls::new(None).map_err(|error| (faults.clone(), error.to_string()))?;

@@ -88,7 +88,7 @@ mutants! {
             "A crash in between loses the effect."
             "";
         DedupByUnsignedHeader = "R07" "knows duplicates by an unsigned header" By(&[ExactlyOnce]),
-            "unanswered" model
+            "unanswered" both_there
             "The header differs between attempts, or is taken off on the way: the same event passes twice."
             "open-mercato#1394";
         DedupInMemory = "R08" "knows duplicates in memory only" By(&[ExactlyOnce]),
@@ -136,7 +136,7 @@ mutants! {
             "A crash strands the claimed row for ever."
             "";
         LeaseWithoutFence = "R19" "lease shorter than work, no fence" By(&[ExactlyOnce]),
-            "lease-and-pause" model
+            "lease-and-pause" both_there
             "Another worker takes the row over while the first still works, and both apply."
             "";
         DownstreamWithoutKey = "R20" "no idempotency key downstream" By(&[ExactlyOnce]),
@@ -170,7 +170,7 @@ mutants! {
             "A crash between answer and commit loses an event that the application no longer has."
             "";
         PersistThenFanOut = "S02" "stores the event, then its deliveries" By(&[NoLoss]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "A crash in between leaves an event that goes nowhere, and the retried publish finds it stored."
             "bunmail#184";
         EnqueueThenPersist = "S03" "queues in memory, stores later" By(&[NoLoss, Durable]),
@@ -379,7 +379,7 @@ mutants! {
             "The checker of exactly once accepts two effects, and with it every mutant that it alone finds."
             "";
         ForgetsDraws = "H05" "recorded histories are not replayed" Killer::Gate(Gate::Deterministic),
-            "mixed" model
+            "mixed" both
             "The same seed gives another history, and a failure cannot be shown again."
             "";
     }

@@ -25,6 +25,12 @@ const KEPT: Millis = Millis::from_secs(10);
 /// How long R02's queue is.
 const QUEUED: Millis = Millis::new(200);
 
+/// How long R19's lease is.
+const LEASE: Millis = Millis::from_secs(1);
+
+/// Tells whether something that was not verified is known of a request.
+pub(crate) type Met = Arc<dyn Fn(&Verified) -> bool + Send + Sync>;
+
 /// A store with one wrong transaction.
 #[derive(Clone)]
 pub(crate) struct WrongInbox<H> {
@@ -33,18 +39,13 @@ pub(crate) struct WrongInbox<H> {
     mutant: ReceiverMutant,
     /// What R08 remembers, and what R21 has queued; a restart begins with nothing.
     remembered: Arc<Mutex<BTreeSet<(SourceId, EventId)>>>,
-    /// R23: whether an earlier request, verified or not, had the id.
-    is_burnt: Arc<dyn Fn(&Verified) -> bool + Send + Sync>,
+    /// R07 and R23: whether what they know a request by was known before.
+    is_met: Met,
 }
 
 impl<H: Host> WrongInbox<H> {
-    pub(crate) fn new(
-        inner: SqliteInbox<H>,
-        host: H,
-        mutant: ReceiverMutant,
-        is_burnt: Arc<dyn Fn(&Verified) -> bool + Send + Sync>,
-    ) -> Self {
-        Self { inner, host, mutant, remembered: Arc::default(), is_burnt }
+    pub(crate) fn new(inner: SqliteInbox<H>, host: H, mutant: ReceiverMutant, is_met: Met) -> Self {
+        Self { inner, host, mutant, remembered: Arc::default(), is_met }
     }
 
     /// R02: the id is committed as processed, and what is to be done waits in memory.
@@ -87,8 +88,29 @@ impl<H: Host> WrongInbox<H> {
             && self.remembered.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// R17: the effect is applied and the version written, whatever version there is.
-    async fn apply_any_version(
+    /// R19: another worker takes the row over once its lease has ended, if it is still claimed.
+    fn take_over_later(&self, work: &Work, moment: Moment) {
+        let (host, database) = (self.host.clone(), self.inner.database().clone());
+        let (entry, text) = (work.entry.clone(), summary(&work.body));
+        self.host.spawn(async move {
+            host.sleep(LEASE).await;
+            let now = host.now();
+            // If the store refuses, nobody tries again.
+            let _ = database
+                .write(move |c| {
+                    let stored = rows::load_entry(c, &entry.source, &entry.event_id)?;
+                    if stored.is_some_and(|stored| stored == entry) {
+                        rows::insert_effect(c, &entry.source, &entry.event_id, now, &text)?;
+                        mark(c, &entry, &moment)?;
+                    }
+                    Ok(())
+                })
+                .await;
+        });
+    }
+
+    /// R17 and R19: the effect is applied and the version written, whatever is stored by now.
+    async fn apply_regardless(
         &self,
         work: &Work,
         versioned: Option<Versioned>,
@@ -257,9 +279,12 @@ impl<H: Host> InboxStore for WrongInbox<H> {
             }
             ReceiverMutant::EnqueueInMemory => self.enqueue_in_memory(delivery).await,
             ReceiverMutant::QueueWithoutSweep => self.record_and_queue(delivery).await,
-            ReceiverMutant::RecordsBeforeVerify if (self.is_burnt)(&delivery) => {
+            ReceiverMutant::RecordsBeforeVerify | ReceiverMutant::DedupByUnsignedHeader
+                if (self.is_met)(&delivery) =>
+            {
                 Ok(Recorded::Duplicate)
             }
+            ReceiverMutant::DedupByUnsignedHeader => self.process(delivery).await,
             ReceiverMutant::DedupExpires => {
                 self.forget(delivery.received_at).await?;
                 self.inner.record(delivery).await
@@ -295,7 +320,12 @@ impl<H: Host> InboxStore for WrongInbox<H> {
         if self.is_queue_empty() {
             return Ok(None);
         }
-        let work = self.inner.claim(moment).await?;
+        let work = self.inner.claim(moment.clone()).await?;
+        if self.mutant == ReceiverMutant::LeaseWithoutFence
+            && let Some(work) = &work
+        {
+            self.take_over_later(work, moment);
+        }
         if self.mutant == ReceiverMutant::QueueWithoutSweep {
             self.remembered.lock().unwrap_or_else(PoisonError::into_inner).pop_first();
         }
@@ -311,8 +341,8 @@ impl<H: Host> InboxStore for WrongInbox<H> {
         match self.mutant {
             ReceiverMutant::ApplyThenMark => self.apply_then_mark(work, moment).await,
             ReceiverMutant::MarkThenApply => self.mark_then_apply(work, moment).await,
-            ReceiverMutant::NoVersionCompare => {
-                self.apply_any_version(work, versioned, moment).await
+            ReceiverMutant::NoVersionCompare | ReceiverMutant::LeaseWithoutFence => {
+                self.apply_regardless(work, versioned, moment).await
             }
             _ => self.inner.apply(work, versioned, moment).await,
         }

@@ -1,8 +1,9 @@
 //! Wrong senders: wrappers around the store that break one transaction.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hookproof_core::classify::Verdict;
 use hookproof_core::delivery::{
@@ -16,13 +17,14 @@ use hookproof_core::policy::Policy;
 use hookproof_core::schedule::Backoff;
 use hookproof_core::secret::Secrets;
 use hookproof_core::time::{Millis, Timestamp};
+use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::database::StoreError;
 use hookproof_runtime::host::Host;
 use hookproof_sender::sqlite::SqliteStore;
 use hookproof_sender::store::{
     Beside, Claimed, DeliveryFilter, ListedDelivery, Publication, Published, Store,
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use super::SenderMutant;
@@ -37,6 +39,7 @@ pub(crate) struct WrongStore<H> {
     host: H,
     mutant: SenderMutant,
     policy: Policy,
+    path: PathBuf,
     /// The retries that S13 has timers for; a restart begins with none.
     timers: Arc<Mutex<BTreeSet<DeliveryId>>>,
 }
@@ -71,16 +74,42 @@ pub(crate) fn before_start(
     Ok(connection.execute(sql, [now.as_millis()])? > 0)
 }
 
-/// What a wrong sender adds to its database: S31 has it forget what goes to a disabled endpoint.
+/// What a wrong sender adds to its database: S31 has it forget what goes to a disabled endpoint, S02 has
+/// it put aside what an event makes, for a transaction of its own.
 pub(crate) fn after_open(mutant: SenderMutant, path: &Path) -> rusqlite::Result<()> {
-    if mutant != SenderMutant::DisabledDropsEvents {
-        return Ok(());
-    }
-    Connection::open(path)?.execute_batch(
-        "CREATE TRIGGER IF NOT EXISTS drops AFTER INSERT ON deliveries
-         WHEN (SELECT status FROM endpoints WHERE id = NEW.endpoint_id) <> 'enabled'
-         BEGIN DELETE FROM deliveries WHERE id = NEW.id; END",
-    )
+    let sql = match mutant {
+        SenderMutant::DisabledDropsEvents => {
+            "CREATE TRIGGER IF NOT EXISTS drops AFTER INSERT ON deliveries
+             WHEN (SELECT status FROM endpoints WHERE id = NEW.endpoint_id) <> 'enabled'
+             BEGIN DELETE FROM deliveries WHERE id = NEW.id; END"
+        }
+        SenderMutant::PersistThenFanOut => {
+            "CREATE TABLE IF NOT EXISTS aside AS SELECT * FROM deliveries WHERE 0;
+             CREATE TABLE IF NOT EXISTS fanning_out (event_id TEXT);
+             CREATE TRIGGER IF NOT EXISTS puts_aside AFTER INSERT ON deliveries
+             WHEN NOT EXISTS (SELECT 1 FROM fanning_out)
+             BEGIN
+                INSERT INTO aside SELECT * FROM deliveries WHERE id = NEW.id;
+                DELETE FROM deliveries WHERE id = NEW.id;
+             END"
+        }
+        _ => return Ok(()),
+    };
+    Connection::open(path)?.execute_batch(sql)
+}
+
+/// S02: the second transaction; it may meet one of the store's own.
+fn fan_out(path: &Path, event: &EventId) -> rusqlite::Result<()> {
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(Duration::ZERO)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute("INSERT INTO fanning_out VALUES (?1)", [event.as_str()])?;
+    transaction.execute(
+        "INSERT INTO deliveries SELECT * FROM aside WHERE event_id = ?1",
+        [event.as_str()],
+    )?;
+    transaction.execute("DELETE FROM fanning_out", [])?;
+    transaction.commit()
 }
 
 /// What a wrong sender makes of its policy: S42 overlooks the drain rate.
@@ -91,8 +120,31 @@ pub(crate) fn misunderstand(mutant: SenderMutant, policy: &mut Policy) {
 }
 
 impl<H: Host> WrongStore<H> {
-    pub(crate) fn new(inner: SqliteStore, host: H, mutant: SenderMutant, policy: &Policy) -> Self {
-        Self { inner, host, mutant, policy: policy.clone(), timers: Arc::default() }
+    pub(crate) fn new(
+        inner: SqliteStore,
+        host: H,
+        mutant: SenderMutant,
+        policy: &Policy,
+        path: &Path,
+    ) -> Self {
+        let (policy, path) = (policy.clone(), path.to_owned());
+        Self { inner, host, mutant, policy, path, timers: Arc::default() }
+    }
+
+    /// S02: the event is committed, and only then what it makes.
+    async fn persist_then_fan_out(
+        &self,
+        publication: Publication,
+    ) -> Result<Published, StoreError> {
+        let published = self.inner.publish(publication).await?;
+        if let Published::New { event_id, .. } = &published {
+            self.host.at(CrashPoint::PublishCommitted).await;
+            while fan_out(&self.path, event_id).is_err() {
+                self.host.sleep(Millis::new(10)).await;
+            }
+            self.host.at(CrashPoint::StoreCommitted).await;
+        }
+        Ok(published)
     }
 
     /// S06: what is sent from the second attempt on was taken apart and put together again.
@@ -301,6 +353,7 @@ impl<H: Host> Store for WrongStore<H> {
                 Ok(self.publish_later(publication, Millis::ZERO).await)
             }
             SenderMutant::EnqueueThenPersist => Ok(self.publish_later(publication, QUEUED).await),
+            SenderMutant::PersistThenFanOut => self.persist_then_fan_out(publication).await,
             SenderMutant::ReplyBeforeGroupCommit => self.publish_and_commit(publication).await,
             _ => self.inner.publish(publication).await,
         }
