@@ -90,6 +90,7 @@ pub(crate) fn after_open(mutant: SenderMutant, path: &Path) -> rusqlite::Result<
              WHEN NOT EXISTS (SELECT 1 FROM fanning_out)
              BEGIN
                 INSERT INTO aside SELECT * FROM deliveries WHERE id = NEW.id;
+                UPDATE aside SET seq = NULL;
                 DELETE FROM deliveries WHERE id = NEW.id;
              END"
         }

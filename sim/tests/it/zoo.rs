@@ -335,6 +335,19 @@ fn h05_choices_that_are_not_replayed_are_seen_to_differ() {
     is_caught(HarnessMutant::ForgetsDraws);
 }
 
+/// Those that need no fault and no person to go wrong.
+const ALWAYS_WRONG: &[&str] = &["R04", "R13", "R22", "S01", "S03", "S14"];
+
+#[test]
+fn a_mutant_is_wrong_in_nothing_else_where_nothing_goes_wrong() {
+    let calm = Scenario { events: (4, 4), ..shipped::steady() }.on_wire();
+    for mutant in Mutant::on_wire() {
+        let found = wire::run(&calm, &Choices::seeded(0), Some(mutant)).violation;
+        let is_to_be_found = ALWAYS_WRONG.contains(&mutant.id());
+        assert_eq!(found.is_some(), is_to_be_found, "{mutant}: {found:?}");
+    }
+}
+
 #[test]
 fn every_mutant_has_a_test_above() {
     let ids: Vec<_> = Mutant::on_wire().into_iter().map(Mutant::id).collect();
