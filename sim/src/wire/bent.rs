@@ -2,6 +2,7 @@
 //! the real code, which itself stays right.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -159,12 +160,12 @@ fn reserialise(request: &mut RawRequest) {
 }
 
 /// R24: what is no list of signatures is a bug that nobody has met yet.
-#[expect(clippy::panic, reason = "this receiver is wrong")]
 fn crash_on_malformed(request: &RawRequest) {
     const LENGTH: usize = "v1,".len() + 44;
     let list = request.header("webhook-signature").unwrap_or_default();
     if list.split(' ').any(|one| !one.starts_with("v1,") || one.len() != LENGTH) {
-        panic!("a signature has no {LENGTH} characters");
+        // As a panic does, but without a word on standard error.
+        resume_unwind(Box::new(format!("a signature has no {LENGTH} characters")));
     }
 }
 

@@ -201,17 +201,19 @@ impl Person {
         ask_until(&self.host, Method::POST, &format!("/deliveries/{id}/{what}"), None).await;
     }
 
-    /// The id of any delivery, but rather one that is not settled: what is under way is where bugs live.
+    /// The id of any delivery, but rather one that is under way, or waits: there is where bugs live.
     fn one_delivery(&self, listed: &[serde_json::Value]) -> Option<String> {
-        let is_open = |delivery: &&serde_json::Value| {
-            let phase = delivery.pointer("/phase/name").and_then(serde_json::Value::as_str);
-            matches!(phase, Some("scheduled" | "in_flight"))
+        let in_phase = |name: &str| {
+            let is_in_it = |one: &&serde_json::Value| {
+                one.pointer("/phase/name").and_then(serde_json::Value::as_str) == Some(name)
+            };
+            listed.iter().filter(is_in_it).collect::<Vec<_>>()
         };
-        let open: Vec<_> = listed.iter().filter(is_open).collect();
+        let open = ["in_flight", "scheduled"].map(in_phase).into_iter().find(|all| !all.is_empty());
         let wants_open = self.host.stage.choices.chance(self.who, "an open one", 600);
-        let delivery = match wants_open && !open.is_empty() {
-            true => open.get(self.one_of("open delivery", open.len())).copied(),
-            false => listed.get(self.one_of("delivery", listed.len())),
+        let delivery = match open.filter(|_| wants_open) {
+            Some(open) => open.get(self.one_of("open delivery", open.len())).copied(),
+            None => listed.get(self.one_of("delivery", listed.len())),
         };
         Some(delivery?.get("id")?.as_str()?.to_owned())
     }
