@@ -328,6 +328,22 @@ fn attempts_that_differ_have_lost_their_identity() {
 }
 
 #[test]
+fn no_time_passes_for_a_request_while_its_process_stands_still() {
+    let after = |seconds_still| {
+        let mut told = sound();
+        for (_, fact) in &mut told {
+            if let Fact::Sent(request) = fact {
+                request.timestamp -= 40;
+                request.stood_still = Millis::from_secs(seconds_still);
+            }
+        }
+        broken_by(&told, true)
+    };
+    assert_eq!(after(40), None);
+    assert_eq!(after(10), Some(Invariant::Identity));
+}
+
+#[test]
 fn a_receiver_that_refuses_what_is_valid_or_takes_what_is_not_has_lost_it_too() {
     check_more(Invariant::Identity, judged(true, 401));
     check_more(Invariant::Identity, judged(false, 200));

@@ -22,6 +22,7 @@ pub(super) struct Wishes {
     cancellations: BTreeSet<String>,
     /// Endpoints that are disabled because somebody wants it.
     held: BTreeSet<String>,
+    deletions: BTreeSet<String>,
     /// Sources whose secret is being rotated.
     rotating: BTreeSet<String>,
     /// How many of them still have something to do.
@@ -32,6 +33,11 @@ impl Wishes {
     /// Whether somebody wants an endpoint to be disabled.
     pub(super) fn is_held(&self, endpoint: &str) -> bool {
         self.held.contains(endpoint)
+    }
+
+    /// Whether somebody wants an endpoint to be deleted.
+    pub(super) fn is_deletion(&self, endpoint: &str) -> bool {
+        self.deletions.contains(endpoint)
     }
 
     /// Whether a delivery was written because somebody asked for it. An attempt that ended did so by
@@ -134,6 +140,7 @@ impl Person {
     /// Deletes an endpoint, but never the first.
     async fn deletes(&self) {
         let Some((1.., endpoint)) = self.endpoint() else { return };
+        self.host.stage.witness().wishes.deletions.insert(endpoint.clone());
         self.says(format!("delete {endpoint}"));
         ask_until(&self.host, Method::DELETE, &format!("/endpoints/{endpoint}"), None).await;
     }

@@ -289,6 +289,9 @@ impl Witness {
                 SenderChange::Deleted { id } => {
                     let endpoint = self.names.endpoint(&id);
                     self.journal.line(at.now, super::host::SENDER, format!("{id} is deleted"));
+                    if !self.wishes.is_deletion(&id) {
+                        self.tell(at.now, &Fact::Disabled { endpoint, has_cause: false });
+                    }
                     self.tell(at.now, &Fact::Deleted { endpoint });
                 }
                 SenderChange::Noticed { delivery } => {
