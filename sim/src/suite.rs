@@ -98,6 +98,8 @@ pub struct Plan {
 const MODEL_SEEDS: u64 = 1000;
 /// How many histories of everything at once the default suite has in the wire world.
 const WIRE_SEEDS: u64 = 150;
+/// How many of each scenario in which people do something, which is little in one history.
+const WIRE_SEEDS_OF_PEOPLE: u64 = 30;
 /// And how many of each other scenario that the wire world has something of.
 const WIRE_SEEDS_EACH: u64 = 6;
 /// How many histories of the default suite are swept for crashes.
@@ -119,7 +121,7 @@ impl Plan {
             seeds: 0..MODEL_SEEDS,
         });
         let wire = shipped::all().into_iter().filter(Scenario::is_for_wire).map(|scenario| Part {
-            seeds: 0..if scenario.name == MOST { WIRE_SEEDS } else { WIRE_SEEDS_EACH },
+            seeds: 0..wire_seeds(&scenario),
             world: World::Wire,
             scenario: scenario.on_wire(),
             sweeps: 0,
@@ -160,6 +162,15 @@ const MOST: &str = "mixed";
 
 /// The scenario that is swept: without faults of its own, so that the one crash is all that happens.
 const SWEPT: &str = "steady";
+
+/// How many histories of a scenario the default suite has in the wire world.
+fn wire_seeds(scenario: &Scenario) -> u64 {
+    match scenario.name.as_str() {
+        MOST => WIRE_SEEDS,
+        _ if scenario.operations.is_empty() => WIRE_SEEDS_EACH,
+        _ => WIRE_SEEDS_OF_PEOPLE,
+    }
+}
 
 /// Every mutant in every world that has it.
 #[must_use]

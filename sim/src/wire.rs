@@ -13,6 +13,7 @@ mod names;
 mod observer;
 mod people;
 mod population;
+mod reached;
 mod request;
 mod stage;
 mod stream;

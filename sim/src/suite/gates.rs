@@ -126,11 +126,10 @@ fn reached(sum: &Sum, world: World) -> Vec<GateFailure> {
             missing.push(format!("no host crashed at {point} ({world})"));
         }
     }
-    if world == World::Model {
-        for state in Sometimes::ALL {
-            if sum.counts.sometimes.get(state).copied().unwrap_or(0) == 0 {
-                missing.push(format!("never reached: {state}"));
-            }
+    let is_seen = |state: &&Sometimes| world == World::Model || state.is_on_wire();
+    for state in Sometimes::ALL.iter().filter(is_seen) {
+        if sum.counts.sometimes.get(state).copied().unwrap_or(0) == 0 {
+            missing.push(format!("never reached: {state} ({world})"));
         }
     }
     missing.into_iter().map(|what| GateFailure { gate: Gate::Coverage, what }).collect()

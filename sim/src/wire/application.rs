@@ -11,6 +11,7 @@ use hyper::header::{CONNECTION, HOST};
 use hyper::{Method, Request};
 
 use super::host::{PORT, RECEIVER_NAME, SENDER, SimHost};
+use crate::sometimes::Sometimes;
 
 /// One event to publish.
 #[derive(Clone, Debug)]
@@ -108,6 +109,9 @@ async fn until_accepted(host: &SimHost, publish: &Publish) {
         {
             let (stage, now) = (&host.stage, host.true_now());
             stage.journal.line(now, host.name(), format!("{} accepted as {id}", publish.key));
+            if answer.headers.contains_key("idempotency-replayed") {
+                stage.journal.reached(Sometimes::PublishReplayed);
+            }
             stage.witness().accepted(now, &publish.key, &id);
             return;
         }
@@ -126,16 +130,21 @@ pub(super) async fn ask(
     call(host, request(method, path, None, body.unwrap_or_default())).await
 }
 
-/// Asks until it is done, or is known to be impossible. While the network is in trouble, a 404 may be a
+/// Asks until it is done, or is known to be impossible: with which status. While the network is in trouble, a 404 may be a
 /// gateway's.
-pub(super) async fn ask_until(host: &SimHost, method: Method, path: &str, body: Option<Vec<u8>>) {
+pub(super) async fn ask_until(
+    host: &SimHost,
+    method: Method,
+    path: &str,
+    body: Option<Vec<u8>>,
+) -> u16 {
     loop {
         let is_calm = !host.stage.are_faults_on();
         let status =
             ask(host, method.clone(), path, body.clone()).await.map(|answer| answer.status);
         match status {
-            Some(200..=299 | 409) => return,
-            Some(404) if is_calm => return,
+            Some(status @ (200..=299 | 409)) => return status,
+            Some(404) if is_calm => return 404,
             _ => host.sleep(Millis::new(500)).await,
         }
     }

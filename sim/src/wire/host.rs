@@ -15,6 +15,7 @@ use hookproof_runtime::host::Host;
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::fuse::{Fuse, Fused};
+use super::reached;
 use super::stage::{Stage, lock, true_now};
 use super::stream::{Plan, SimStream};
 use super::trouble::{can_strike, plan_of_break};
@@ -22,6 +23,7 @@ use super::witness::{AttemptName, Moment};
 use crate::fact::{Fact, Life as LifeNo};
 use crate::fault::{ConnectionFault, Fault};
 use crate::scenario::Break;
+use crate::sometimes::Sometimes;
 use crate::zoo::{HarnessMutant, SenderMutant};
 
 /// The names of the hosts, which are also their names in the network.
@@ -141,7 +143,8 @@ impl SimHost {
 
     /// How long a disk of the host takes for what it is asked: little, but not nothing.
     pub(crate) fn disk_latency(&self) -> Millis {
-        Millis::new(self.stage.choices.draw(self.name, "disk takes", 3))
+        // Never nothing: whoever asks again and again must not stop the time.
+        Millis::new(1 + self.stage.choices.draw(self.name, "disk takes", 3))
     }
 
     /// Whether the host ends at a place that has this name and that share of the crashes.
@@ -181,6 +184,7 @@ impl SimHost {
         }
         if let Some(fault) = lock(&self.refused).take().filter(|_| !has_changed) {
             journal.fired(at.now, self.name, fault, "nothing is stored");
+            journal.reached(Sometimes::StoreRefused);
             if self.name == SENDER {
                 let until = at.now.plus(STORE_PAUSE);
                 self.stage.witness().tell(at.now, &Fact::Hindered { until });
@@ -394,6 +398,9 @@ impl Host for SimHost {
             return false;
         }
         self.stage.journal.crashed(true_now(), self.name, point);
+        if let Some(what) = reached::by_crash(point) {
+            self.stage.journal.reached(what);
+        }
         self.fuse.blow();
         true
     }

@@ -14,6 +14,7 @@ use hyper::Method;
 use super::application::{ask, ask_until, body_of};
 use super::host::{RECEIVER, SimHost};
 use crate::scenario::{Operation, Scenario};
+use crate::sometimes::Sometimes;
 
 /// What people have asked for so far.
 #[derive(Default)]
@@ -205,7 +206,12 @@ impl Person {
         let Some(id) = self.one_delivery(&listed) else { return };
         wished(&mut self.host.stage.witness().wishes).insert(id.clone());
         self.says(format!("{what} {id}"));
-        ask_until(&self.host, Method::POST, &format!("/deliveries/{id}/{what}"), None).await;
+        let path = format!("/deliveries/{id}/{what}");
+        let status = ask_until(&self.host, Method::POST, &path, None).await;
+        let is_refused_replay = what == "replay" && status == 409;
+        if is_refused_replay && self.host.stage.witness().is_in_flight(&id) {
+            self.host.stage.journal.reached(Sometimes::ReplayRefused);
+        }
     }
 
     /// The id of any delivery, but rather one that is under way, or waits: there is where bugs live.

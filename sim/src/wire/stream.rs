@@ -170,6 +170,9 @@ impl Tapped {
             true => asked::draw(&host.stage.choices, host.name(), host.wall()),
             false => None,
         };
+        if let Some(what) = field.as_ref().and_then(|field| field.sometimes) {
+            host.stage.journal.reached(what);
+        }
         if self.is_sender() {
             let asked = field.as_ref().and_then(|field| field.asked);
             host.stage.witness().asks(request, asked);

@@ -11,6 +11,7 @@ use super::host::{RECEIVER, SENDER, SimHost};
 use super::stream::Plan;
 use crate::fault::Fault;
 use crate::scenario::{Break, Scenario};
+use crate::sometimes::Sometimes;
 use crate::zoo::{HarnessMutant, SenderMutant};
 
 /// Where a resolver leads that is not to be trusted: the clouds' metadata service, the sender itself,
@@ -138,6 +139,13 @@ impl SimHost {
         if held_up > 0 {
             let detail = format!("goes on after {span}, and {held_up} times something had to wait");
             self.stage.journal.fired(self.true_now(), self.name(), Fault::Pause, &detail);
+            let lease = match self.name() {
+                SENDER => self.stage.witness().lease(),
+                _ => Scenario::inbox_rule().lease,
+            };
+            if span > lease {
+                self.stage.journal.reached(Sometimes::PausedPastLease);
+            }
         }
     }
 

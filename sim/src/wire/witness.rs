@@ -27,6 +27,7 @@ use crate::fault::Fault;
 use crate::history::Totals;
 use crate::journal::Journal;
 use crate::scenario::Break;
+use crate::sometimes::Sometimes;
 use crate::zoo::HarnessMutant;
 pub(super) use attempts::{AttemptName, Track};
 
@@ -75,6 +76,8 @@ pub(super) struct Witness {
     sender: Eye<SenderSeen>,
     receiver: Books,
     attempts: BTreeMap<AttemptName, Track>,
+    /// Delivery id → the phase that it was last told to be in.
+    phases: BTreeMap<String, Phase>,
     pub(super) gates: Gates,
     /// How many endpoints the application has registered.
     pub(super) registered: usize,
@@ -123,6 +126,7 @@ impl Witness {
             sender: Eye::new(sender),
             receiver,
             attempts: BTreeMap::new(),
+            phases: BTreeMap::new(),
             gates: Gates::default(),
             registered: 0,
             accepted: 0,
@@ -276,6 +280,9 @@ impl Witness {
                         self.policy.gate.breaker.as_ref().is_some_and(|b| b.disable.is_some());
                     let has_cause =
                         by_rule || answered_gone.contains(&id) || self.wishes.is_held(&id);
+                    if !is_enabled {
+                        self.reached_if_waiting(&id, Sometimes::DisabledWaiting);
+                    }
                     let verb = if is_enabled { "enabled" } else { "disabled" };
                     self.journal.line(at.now, super::host::SENDER, format!("{id} is {verb}"));
                     self.tell(
@@ -289,6 +296,7 @@ impl Witness {
                 SenderChange::Deleted { id } => {
                     let endpoint = self.names.endpoint(&id);
                     self.journal.line(at.now, super::host::SENDER, format!("{id} is deleted"));
+                    self.reached_if_waiting(&id, Sometimes::DeletedWaiting);
                     if !self.wishes.is_deletion(&id) {
                         self.tell(at.now, &Fact::Disabled { endpoint, has_cause: false });
                     }
@@ -306,6 +314,9 @@ impl Witness {
     fn stored(&mut self, at: &Moment, id: &str, key: &str, body: &[u8]) {
         let event = self.names.event(id);
         self.bodies.insert(event, digest(body));
+        if self.sender.seen.endpoints_known().any(|(_, is_enabled)| !is_enabled) {
+            self.reached(Sometimes::PublishedWhileDisabled);
+        }
         if let Some(version) = version_in(body) {
             self.versions.insert(event, version);
         }
@@ -326,6 +337,8 @@ impl Witness {
     ) {
         let id = state.id.as_str();
         let known = self.names.route_of(id, state.event_id.as_str(), state.endpoint_id.as_str());
+        let before = self.phases.insert(id.to_owned(), state.phase);
+        self.reached_by(before, state, record);
         let asked = record.and_then(|record| self.asked_by(id, record.attempt));
         let written = Written {
             route: known,
@@ -419,8 +432,10 @@ impl Witness {
         let (source_no, event) = (self.names.source(source), self.names.event(event));
         let is_applied = end == EntryEnd::Applied;
         self.tell(now, &Fact::WorkedOff { source: source_no, event, is_applied });
-        if end == EntryEnd::Dead {
-            return;
+        match end {
+            EntryEnd::Dead => return,
+            EntryEnd::Superseded => self.reached(Sometimes::OlderArrivedLate),
+            EntryEnd::Applied => {}
         }
         if let Some((entity, version)) = self.versions.get(&event).cloned() {
             let entity = self.names.entity(source, &entity);
@@ -437,6 +452,21 @@ impl Witness {
     /// How long the sender has stood still since then.
     fn stood_still_since(&self, since: Timestamp, now: Timestamp) -> Millis {
         self.stood_still.map_or(Millis::ZERO, |(from, to)| now.min(to).since(since.max(from)))
+    }
+
+    /// A state was reached that is worth having been in.
+    pub(super) fn reached(&self, what: Sometimes) {
+        self.journal.reached(what);
+    }
+
+    /// Whether an attempt of a delivery is under way.
+    pub(super) fn is_in_flight(&self, delivery: &str) -> bool {
+        matches!(self.phases.get(delivery), Some(Phase::InFlight { .. }))
+    }
+
+    /// All deliveries as they are stored.
+    pub(super) fn deliveries(&self) -> impl Iterator<Item = &Delivery> {
+        self.sender.seen.deliveries()
     }
 
     /// Whether the sender has stood still since then.
@@ -463,6 +493,11 @@ impl Witness {
     fn is_blind(&mut self, now: Timestamp, error: &rusqlite::Error) -> bool {
         self.tell(now, &Fact::Broke { what: &format!("a store cannot be looked into: {error}") });
         false
+    }
+
+    /// How long a claim lasts.
+    pub(super) fn lease(&self) -> Millis {
+        self.policy.lease()
     }
 
     /// How long an attempt may take.

@@ -35,6 +35,7 @@ use crate::history::{EPOCH, History, Totals, epoch};
 use crate::journal::{Counts, Journal};
 use crate::log::Errors;
 use crate::scenario::Scenario;
+use crate::sometimes::Sometimes;
 use crate::zoo::{HarnessMutant, Mutant};
 
 /// Runs one history of `scenario`, which the choices determine to the last byte. With a mutant, that
@@ -294,6 +295,9 @@ impl<'a> World<'a> {
             if is_on {
                 let ahead = self.stage.wall_ahead(host) + by;
                 self.stage.set_wall(host, Fault::ClockStep, ahead);
+                if by < 0 {
+                    self.stage.journal.reached(Sometimes::ClockSteppedBack);
+                }
                 self.stage.journal.line(now, host, format!("its clock is set by {by} ms"));
                 // It may be later than it thought: until now it could not know.
                 self.stage.witness().tell(now, &Fact::Hindered { until: now });

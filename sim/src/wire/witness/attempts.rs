@@ -7,6 +7,7 @@ use hookproof_core::time::{Millis, Timestamp};
 use super::{Moment, Witness};
 use crate::fact::{Fact, SentRequest};
 use crate::fault::Fault;
+use crate::sometimes::Sometimes;
 use crate::wire::host::{RECEIVER, SENDER};
 use crate::wire::request::RawRequest;
 use crate::wire::verify::{digest, is_signed, is_valid, timestamp};
@@ -88,6 +89,7 @@ impl Witness {
         let id = request.header("webhook-id").unwrap_or_default();
         let names: Vec<&str> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
         let is_signed = self.keys_of(request).iter().any(|key| is_signed(request, key));
+        self.reached_by_signatures(request, self.keys_of(request));
         let published = self.bodies.get(&route.event).copied();
         let stamped = Timestamp::from_secs(timestamp(request));
         let sent = SentRequest {
@@ -145,8 +147,15 @@ impl Witness {
         let id = request.header("webhook-id").unwrap_or_default();
         self.journal.line(now, RECEIVER, format!("answers {status} to {id}"));
         let is_valid = self.is_valid(request, wall);
+        if status == 200 {
+            self.reached(Sometimes::DuplicateDeduplicated);
+        }
         // If it grew too old on the way, nobody knows at which moment the receiver looked.
         let Some(is_valid) = is_valid.filter(|_| is_valid == was_valid) else { return };
+        let is_signed = self.keys_of(request).iter().any(|key| is_signed(request, key));
+        if !is_valid && is_signed && (400..500).contains(&status) {
+            self.reached(Sometimes::TimestampRefused);
+        }
         let event = self.names.event(id);
         let source = self.names.source(request.path.rsplit('/').next().unwrap_or_default());
         self.tell(now, &Fact::Judged { source, event, is_valid, status });
@@ -189,6 +198,11 @@ impl Witness {
             _ => false,
         };
         if has_happened {
+            match fault {
+                Fault::ResponseLost => self.reached(Sometimes::CommittedButUnanswered),
+                Fault::DnsRebinding => self.reached(Sometimes::AddressDenied),
+                _ => {}
+            }
             self.journal.fired(now, SENDER, fault, &record.outcome.to_string());
         }
     }
