@@ -97,15 +97,6 @@ invariants! {
     Sound = "S0" "no breakdown",
 }
 
-impl Invariant {
-    /// Whether the wire world tells the facts that it speaks of. What it leaves out, the model world
-    /// holds: one endpoint that stays broken beside others (I10), and versions of entities (I11).
-    #[must_use]
-    pub const fn is_on_wire(self) -> bool {
-        !matches!(self, Self::Isolation | Self::Order)
-    }
-}
-
 impl fmt::Display for Invariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.id(), self.name())

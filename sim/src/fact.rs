@@ -82,6 +82,8 @@ pub(crate) struct SentRequest {
     pub(crate) timestamp: i64,
     /// The sender's wall clock at that moment.
     pub(crate) wall: Timestamp,
+    /// How long the sender has stood still since the attempt began.
+    pub(crate) stood_still: Millis,
     /// Whether an independent verifier with the endpoint's present secret accepts the signature.
     pub(crate) is_signed: bool,
     /// Whether the sender's store holds this attempt as in flight.

@@ -39,6 +39,7 @@ struct State {
     fired: BTreeMap<Fault, u64>,
     passed: BTreeMap<CrashPoint, u64>,
     crashed_at: BTreeMap<CrashPoint, u64>,
+    sometimes: BTreeMap<Sometimes, u64>,
 }
 
 /// The record of one history, shared by all its parts.
@@ -72,6 +73,11 @@ impl Journal {
     /// A fault was decided; whether it has an effect is seen later.
     pub(crate) fn chose(&self, fault: Fault) {
         *self.lock().chosen.entry(fault).or_insert(0) += 1;
+    }
+
+    /// A state was reached that is worth having been in.
+    pub(crate) fn reached(&self, what: Sometimes) {
+        *self.lock().sometimes.entry(what).or_insert(0) += 1;
     }
 
     /// A fault was seen to have an effect.
@@ -126,7 +132,7 @@ impl Journal {
             fired: state.fired.clone(),
             passed: state.passed.clone(),
             crashed_at: state.crashed_at.clone(),
-            sometimes: BTreeMap::new(),
+            sometimes: state.sometimes.clone(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! here, or read from TOML.
 
 pub mod shipped;
+mod wire;
 
 use std::fmt;
 
@@ -150,53 +151,11 @@ impl Default for Scenario {
     }
 }
 
-/// The faults that the wire world has.
-const ON_WIRE: &[Fault] = &[
-    Fault::SenderCrash,
-    Fault::ReceiverCrash,
-    Fault::ConnectRefused,
-    Fault::ConnectTimeout,
-    Fault::RequestLost,
-    Fault::ResponseLost,
-    Fault::ConnectionReset,
-    Fault::Partition,
-    Fault::Duplicate,
-    Fault::Reorder,
-    Fault::ServerError,
-    Fault::TooManyRequests,
-    Fault::SlowCommit,
-    Fault::SlowResponse,
-    Fault::Oversize,
-    Fault::Redirect,
-    Fault::ClientError,
-    Fault::Gone,
-    Fault::DnsFailure,
-    Fault::DnsRebinding,
-    Fault::ReplayAttack,
-    Fault::Forgery,
-    Fault::StoreBusy,
-    Fault::ClockSkew,
-    Fault::ClockStep,
-    Fault::DownstreamFailure,
-];
-
 impl Scenario {
     /// Everything at once: the default.
     #[must_use]
     pub fn mixed() -> Self {
         shipped::mixed()
-    }
-
-    /// Those of its faults that the wire world has.
-    #[must_use]
-    pub fn on_wire(&self) -> Self {
-        let is_there = |fault: &&Fault| ON_WIRE.contains(fault);
-        Self {
-            faults: self.faults.iter().filter(is_there).copied().collect(),
-            // There idle time is not free.
-            liveness_bound: self.liveness_bound.min(Millis::from_minutes(10)),
-            ..self.clone()
-        }
     }
 
     /// The policy of the sender in one history.

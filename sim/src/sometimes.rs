@@ -123,3 +123,51 @@ named_enum! {
         DrainLimited = "a backlog was held to its drain rate",
     }
 }
+
+impl Sometimes {
+    /// Whether it is seen on the wire, too: what is between the processes, in their stores, or asked for
+    /// by people. The rest only the model world can see, or has.
+    #[must_use]
+    pub const fn is_on_wire(self) -> bool {
+        matches!(
+            self,
+            Self::CommittedButUnanswered
+                | Self::DuplicateDeduplicated
+                | Self::RetryAfterJunk
+                | Self::RetryAfterDate
+                | Self::PublishReplayed
+                | Self::CrashedBeforeAck
+                | Self::CrashedInFlight
+                | Self::UnknownOutcome
+                | Self::CrashedAtWork
+                | Self::CrashedBeforeAnswer
+                | Self::BreakerOpened
+                | Self::ProbeFailed
+                | Self::ProbeNeither
+                | Self::BreakerClosed
+                | Self::Exhausted
+                | Self::Expired
+                | Self::Refused
+                | Self::Gone
+                | Self::DisabledWaiting
+                | Self::DeletedWaiting
+                | Self::PublishedWhileDisabled
+                | Self::ReplayedWaiting
+                | Self::ReplayedDead
+                | Self::ReplayRefused
+                | Self::ReplayFailed
+                | Self::CancelledInFlight
+                | Self::SignedTwice
+                | Self::SecondSignatureHeld
+                | Self::TimestampRefused
+                | Self::ForgeryRefused
+                | Self::ReplayedRequest
+                | Self::MalformedRefused
+                | Self::OlderArrivedLate
+                | Self::PausedPastLease
+                | Self::AddressDenied
+                | Self::ClockSteppedBack
+                | Self::StoreRefused
+        )
+    }
+}

@@ -96,10 +96,13 @@ pub struct Plan {
 
 /// How many histories of each scenario the default suite has in the model world.
 const MODEL_SEEDS: u64 = 1000;
-/// How many histories the default suite has in the wire world.
-const WIRE_SEEDS: u64 = 200;
-/// How many of them, besides, have a receiver that calls another service.
-const WIRE_CALLS_SEEDS: u64 = 50;
+/// How many histories of everything at once the default suite has in the wire world.
+const WIRE_SEEDS: u64 = 150;
+/// How many of each scenario in which people do something, or effects are calls: that is little in one
+/// history.
+const WIRE_SEEDS_OF_FEW: u64 = 30;
+/// And how many of each other scenario that the wire world has something of.
+const WIRE_SEEDS_EACH: u64 = 6;
 /// How many histories of the default suite are swept for crashes.
 const SWEEPS: u64 = 20;
 /// How many seeds a mutant may survive.
@@ -108,8 +111,8 @@ const MUTANT_SEEDS: u64 = 60;
 const TWICE_EVERY: u64 = 10;
 
 impl Plan {
-    /// The default suite: every shipped scenario in the model world, everything at once and calls to
-    /// another service in the wire world, and the zoo in both.
+    /// The default suite: every shipped scenario in the model world and, if that has what it is about,
+    /// in the wire world, and the zoo in both.
     #[must_use]
     pub fn whole(jobs: usize) -> Self {
         let model = shipped::all().into_iter().map(|scenario| Part {
@@ -118,16 +121,12 @@ impl Plan {
             scenario,
             seeds: 0..MODEL_SEEDS,
         });
-        let on_wire = |scenario: Scenario, seeds| Part {
+        let wire = shipped::all().into_iter().filter(Scenario::is_for_wire).map(|scenario| Part {
+            seeds: 0..wire_seeds(&scenario),
             world: World::Wire,
             scenario: scenario.on_wire(),
-            seeds: 0..seeds,
             sweeps: 0,
-        };
-        let wire = [
-            on_wire(Scenario::mixed(), WIRE_SEEDS),
-            on_wire(shipped::downstream_unknown(), WIRE_CALLS_SEEDS),
-        ];
+        });
         Self {
             parts: model.chain(wire).collect(),
             demands_coverage: true,
@@ -159,8 +158,20 @@ impl Plan {
     }
 }
 
+/// The scenario that most histories of the wire world are of.
+const MOST: &str = "mixed";
+
 /// The scenario that is swept: without faults of its own, so that the one crash is all that happens.
 const SWEPT: &str = "steady";
+
+/// How many histories of a scenario the default suite has in the wire world.
+fn wire_seeds(scenario: &Scenario) -> u64 {
+    match scenario.name.as_str() {
+        MOST => WIRE_SEEDS,
+        _ if scenario.operations.is_empty() && !scenario.downstream => WIRE_SEEDS_EACH,
+        _ => WIRE_SEEDS_OF_FEW,
+    }
+}
 
 /// Every mutant in every world that has it.
 #[must_use]

@@ -3,6 +3,7 @@
 
 mod application;
 mod attacker;
+mod bent;
 mod books;
 mod calls;
 mod candidate;
@@ -14,10 +15,14 @@ mod host;
 mod lives;
 mod names;
 mod observer;
+mod people;
+mod population;
 mod queue;
+mod reached;
 mod request;
 mod stage;
 mod stream;
+mod trouble;
 mod verify;
 mod watched;
 mod witness;

@@ -7,12 +7,27 @@ pub(crate) mod receivers;
 pub(crate) mod senders;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::checkers::Invariant;
+use crate::choices::Choices;
 use crate::scenario::{Scenario, shipped};
 use crate::suite::{Gate, World};
 
 pub use catalogue::{HarnessMutant, ReceiverMutant, SeededBug, SenderMutant};
+
+/// How many histories this process has run, which only a broken harness asks.
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+impl HarnessMutant {
+    /// The choices that a history makes. H05: not those that it was given.
+    pub(crate) fn choices_under(harness: Option<Self>, choices: &Choices) -> Choices {
+        match harness {
+            Some(Self::ForgetsDraws) => Choices::seeded(RUNS.fetch_add(1, Ordering::Relaxed)),
+            _ => choices.clone(),
+        }
+    }
+}
 
 /// Any of the known-bad variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -51,8 +66,8 @@ pub struct About {
     pub killer: Killer,
     /// The scenario that brings it to light soonest, in the model world.
     pub scenario: &'static str,
-    /// Whether the wire world has it, too.
-    pub on_wire: bool,
+    /// The scenario that brings it to light in the wire world, if that has it, too.
+    pub wire_scenario: Option<&'static str>,
 }
 
 impl Mutant {
@@ -68,7 +83,7 @@ impl Mutant {
     /// Those that the wire world has.
     #[must_use]
     pub fn on_wire() -> Vec<Self> {
-        Self::all().into_iter().filter(|mutant| mutant.about().on_wire).collect()
+        Self::all().into_iter().filter(|mutant| mutant.about().wire_scenario.is_some()).collect()
     }
 
     /// The mutant of this id, in any case; the seeded bugs are found, too.
@@ -90,15 +105,14 @@ impl Mutant {
         }
     }
 
-    /// The scenario in which a world hunts it. In the wire world that is everything at once, unless the
-    /// receiver has to call another service.
+    /// The scenario in which a world hunts it.
     #[must_use]
     pub fn ground(self, world: World) -> Scenario {
-        let aimed = shipped::find(self.about().scenario).unwrap_or_else(Scenario::mixed);
+        let about = self.about();
+        let found = |name| shipped::find(name).unwrap_or_else(Scenario::mixed);
         match world {
-            World::Model => aimed,
-            World::Wire if aimed.downstream => aimed.on_wire(),
-            World::Wire => Scenario::mixed().on_wire(),
+            World::Model => found(about.scenario),
+            World::Wire => found(about.wire_scenario.unwrap_or(about.scenario)).on_wire(),
         }
     }
 

@@ -27,7 +27,8 @@ impl Checker for WriteAhead {
     }
 }
 
-/// The longest that a request may be written after it was signed, in milliseconds.
+/// The longest that a request may be written after it was signed, in milliseconds; while its process
+/// stands still no time passes for it.
 const SIGNED_AGO_MAX: i64 = 10_000;
 
 /// I7.
@@ -56,7 +57,8 @@ impl Identity {
             return Err(format!("the header names of {route} changed with attempt {attempt}"));
         }
         let age = request.wall.as_millis() - request.timestamp * 1000;
-        if !(-1000..=SIGNED_AGO_MAX).contains(&age) {
+        let stood_still = i64::try_from(request.stood_still.get()).unwrap_or(i64::MAX);
+        if !(-1000..=SIGNED_AGO_MAX.saturating_add(stood_still)).contains(&age) {
             return Err(format!("the timestamp of attempt {attempt} of {route} is {age} ms old"));
         }
         if !request.is_signed {

@@ -28,6 +28,8 @@ struct State {
     scheduled_attempts: u32,
     notices_owed: u32,
     notices: u32,
+    /// Somebody replayed it or cancelled it.
+    is_asked: bool,
 }
 
 impl Checker for Liveness {
@@ -65,6 +67,7 @@ impl Checker for Liveness {
                 state.phase = Some(written.state.phase);
                 state.scheduled_attempts = written.state.scheduled_attempts;
                 state.notices_owed += u32::from(written.has_notice);
+                state.is_asked |= written.is_asked;
             }
             Fact::Noticed { route } => self.routes.entry(*route).or_default().notices += 1,
             Fact::Recorded { source, event } => {
@@ -90,16 +93,8 @@ impl Checker for Liveness {
                     state.notices_owed, state.notices
                 ));
             }
-            let is_broken =
-                self.broken.contains(&route.endpoint) && !self.touched.contains(&route.endpoint);
-            if let Some(Phase::Dead { reason: DeadReason::Exhausted, .. }) =
-                state.phase.filter(|_| is_broken)
-                && state.scheduled_attempts != self.attempts_max
-            {
-                return Err(format!(
-                    "{route} ended after {} attempts, and should after {}",
-                    state.scheduled_attempts, self.attempts_max
-                ));
+            if self.broken.contains(&route.endpoint) && !self.touched.contains(&route.endpoint) {
+                self.ends_dead(*route, state)?;
             }
             looked += 1;
         }
@@ -108,6 +103,28 @@ impl Checker for Liveness {
 }
 
 impl Liveness {
+    /// What goes to an endpoint that is broken for good ends dead after exactly the configured attempts,
+    /// and its owner is told so exactly once.
+    fn ends_dead(&self, route: Route, state: &State) -> Look {
+        match state.phase {
+            Some(Phase::Dead { reason: DeadReason::Exhausted, .. })
+                if state.scheduled_attempts != self.attempts_max =>
+            {
+                Err(format!(
+                    "{route} ended after {} attempts, and should after {}",
+                    state.scheduled_attempts, self.attempts_max
+                ))
+            }
+            Some(Phase::Dead { .. }) if state.notices != 1 && !state.is_asked => {
+                Err(format!("{route} is dead, and its owner was told {} times", state.notices))
+            }
+            Some(Phase::Delivered { .. }) => {
+                Err(format!("{route} is delivered, and {} never works", route.endpoint))
+            }
+            _ => NOTHING,
+        }
+    }
+
     fn what_is_left(&self) -> String {
         let is_open = |phase: &Option<Phase>| {
             matches!(phase, Some(Phase::Scheduled { .. } | Phase::InFlight { .. }))

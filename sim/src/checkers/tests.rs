@@ -88,6 +88,7 @@ fn sent(endpoint: EndpointNo, attempt: u32, ms: u64) -> SentRequest {
         headers: 7,
         timestamp: at(ms).as_secs(),
         wall: at(ms),
+        stood_still: Millis::ZERO,
         is_signed: true,
         is_claimed: true,
         by: BY,
@@ -327,6 +328,22 @@ fn attempts_that_differ_have_lost_their_identity() {
 }
 
 #[test]
+fn no_time_passes_for_a_request_while_its_process_stands_still() {
+    let after = |seconds_still| {
+        let mut told = sound();
+        for (_, fact) in &mut told {
+            if let Fact::Sent(request) = fact {
+                request.timestamp -= 40;
+                request.stood_still = Millis::from_secs(seconds_still);
+            }
+        }
+        broken_by(&told, true)
+    };
+    assert_eq!(after(40), None);
+    assert_eq!(after(10), Some(Invariant::Identity));
+}
+
+#[test]
 fn a_receiver_that_refuses_what_is_valid_or_takes_what_is_not_has_lost_it_too() {
     check_more(Invariant::Identity, judged(true, 401));
     check_more(Invariant::Identity, judged(false, 200));
@@ -421,6 +438,14 @@ fn what_does_not_drain_and_notices_that_do_not_arrive_once_are_not_live() {
     check_without(Invariant::Liveness, |fact| matches!(fact, Fact::Noticed { .. }));
     check_more(Invariant::Liveness, Fact::Noticed { route: route(BROKEN) });
     check_more(Invariant::Liveness, Fact::Disabled { endpoint: GOOD, has_cause: false });
+    check(Invariant::Liveness, |told| {
+        told.retain(|(_, fact)| !matches!(fact, Fact::Noticed { .. }));
+        for (_, fact) in told {
+            if let Fact::Written(written) = fact {
+                written.has_notice = false;
+            }
+        }
+    });
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The model world: what there is, and how one thing follows another.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
@@ -93,9 +92,6 @@ impl Wrong {
     }
 }
 
-/// How many histories this process has run, which only a broken harness asks.
-static RUNS: AtomicU64 = AtomicU64::new(0);
-
 /// One history while it happens.
 pub(super) struct World<'a> {
     pub(super) scenario: &'a Scenario,
@@ -137,10 +133,7 @@ impl<'a> World<'a> {
         wrong: Wrong,
         options: Options,
     ) -> Self {
-        let forgotten = Choices::seeded(RUNS.fetch_add(1, Ordering::Relaxed));
-        // A broken harness: the choices that it was given are not those that it makes.
-        let forgets = wrong.harness == Some(HarnessMutant::ForgetsDraws);
-        let choices = if forgets { &forgotten } else { choices };
+        let choices = &HarnessMutant::choices_under(wrong.harness, choices);
         let faults = match &options.faults {
             Some(faults) => faults.clone(),
             None => Faults::swarm(choices, &scenario.faults),

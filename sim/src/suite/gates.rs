@@ -108,11 +108,9 @@ pub(super) fn faults_fired(
 /// A checker that saw nothing has proved nothing. What a scenario has nothing of, its checker cannot
 /// see: only a suite that must reach everything demands every one.
 pub(super) fn checkers_looked(sum: &Sum, world: World, demands_all: bool) -> Vec<GateFailure> {
-    let is_told = |invariant: &&Invariant| world == World::Model || invariant.is_on_wire();
     let wanted = if demands_all { Invariant::ALL } else { ALWAYS };
     wanted
         .iter()
-        .filter(is_told)
         .filter(|invariant| sum.looks.get(invariant).copied().unwrap_or(0) == 0)
         .map(|invariant| GateFailure {
             gate: Gate::CheckerLooked,
@@ -128,11 +126,10 @@ fn reached(sum: &Sum, world: World) -> Vec<GateFailure> {
             missing.push(format!("no host crashed at {point} ({world})"));
         }
     }
-    if world == World::Model {
-        for state in Sometimes::ALL {
-            if sum.counts.sometimes.get(state).copied().unwrap_or(0) == 0 {
-                missing.push(format!("never reached: {state}"));
-            }
+    let is_seen = |state: &&Sometimes| world == World::Model || state.is_on_wire();
+    for state in Sometimes::ALL.iter().filter(is_seen) {
+        if sum.counts.sometimes.get(state).copied().unwrap_or(0) == 0 {
+            missing.push(format!("never reached: {state} ({world})"));
         }
     }
     missing.into_iter().map(|what| GateFailure { gate: Gate::Coverage, what }).collect()

@@ -11,7 +11,7 @@ use crate::choices::Choices;
 use crate::history::History;
 use crate::minimise::minimise_by;
 use crate::plan::Plan;
-use crate::scenario::Scenario;
+use crate::scenario::{Operation, Scenario};
 use crate::suite::World;
 use crate::wire::{Candidate, Integration, run_candidate};
 
@@ -105,7 +105,13 @@ impl Histories {
                          no query";
             return Err(Failure::setup(format!("the path {path:?} cannot be; {right}")));
         }
-        let scenario = Scenario { endpoints: (1, 1), ..self.scenario.on_wire() };
+        let mut scenario = Scenario { endpoints: (1, 1), ..self.scenario.on_wire() };
+        match self.role {
+            // Of a new secret it would have to be told.
+            Role::Receiver => scenario.operations.retain(|one| *one != Operation::Rotate),
+            // People work through the API of the reference sender.
+            Role::Sender => scenario.operations.clear(),
+        }
         scenario.validate().map_err(|error| Failure::setup(format!("the scenario's {error}")))?;
         Ok(scenario)
     }

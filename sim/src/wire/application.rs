@@ -7,10 +7,11 @@ use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::client::{Answer, exchange};
 use hookproof_runtime::host::Host as _;
 use http_body_util::Full;
-use hyper::Request;
 use hyper::header::{CONNECTION, HOST};
+use hyper::{Method, Request};
 
 use super::host::{PORT, RECEIVER_NAME, SENDER, SimHost};
+use crate::sometimes::Sometimes;
 
 /// One event to publish.
 #[derive(Clone, Debug)]
@@ -45,6 +46,10 @@ pub(super) struct Script {
 }
 
 const PATIENCE: Millis = Millis::from_secs(5);
+
+/// Where a body says which entity it is about, and which version of it.
+pub(super) const ENTITY_AT: &str = "/data/id";
+pub(super) const VERSION_AT: &str = "/data/version";
 
 /// Registers the endpoints. No fault is on yet, but the sender may still be starting.
 pub(super) async fn register(host: &SimHost, script: &Script) {
@@ -104,6 +109,9 @@ async fn until_accepted(host: &SimHost, publish: &Publish) {
         {
             let (stage, now) = (&host.stage, host.true_now());
             stage.journal.line(now, host.name(), format!("{} accepted as {id}", publish.key));
+            if answer.headers.contains_key("idempotency-replayed") {
+                stage.journal.reached(Sometimes::PublishReplayed);
+            }
             stage.witness().accepted(now, &publish.key, &id);
             return;
         }
@@ -112,8 +120,48 @@ async fn until_accepted(host: &SimHost, publish: &Publish) {
     }
 }
 
+/// One request without an idempotency key.
+pub(super) async fn ask(
+    host: &SimHost,
+    method: Method,
+    path: &str,
+    body: Option<Vec<u8>>,
+) -> Option<Answer> {
+    call(host, request(method, path, None, body.unwrap_or_default())).await
+}
+
+/// Asks until it is done, or is known to be impossible: with which status. While the network is in trouble, a 404 may be a
+/// gateway's.
+pub(super) async fn ask_until(
+    host: &SimHost,
+    method: Method,
+    path: &str,
+    body: Option<Vec<u8>>,
+) -> u16 {
+    loop {
+        let is_calm = !host.stage.are_faults_on();
+        let status =
+            ask(host, method.clone(), path, body.clone()).await.map(|answer| answer.status);
+        match status {
+            Some(status @ (200..=299 | 409)) => return status,
+            Some(404) if is_calm => return 404,
+            _ => host.sleep(Millis::new(500)).await,
+        }
+    }
+}
+
 fn post(path: &str, key: Option<&str>, body: Vec<u8>) -> Option<Request<Full<Bytes>>> {
-    let mut request = Request::post(path).header(HOST, SENDER).header(CONNECTION, "close");
+    request(Method::POST, path, key, body)
+}
+
+fn request(
+    method: Method,
+    path: &str,
+    key: Option<&str>,
+    body: Vec<u8>,
+) -> Option<Request<Full<Bytes>>> {
+    let mut request = Request::builder().method(method).uri(path);
+    request = request.header(HOST, SENDER).header(CONNECTION, "close");
     if let Some(key) = key {
         request = request.header("idempotency-key", key);
     }
@@ -132,7 +180,11 @@ async fn call(host: &SimHost, request: Option<Request<Full<Bytes>>>) -> Option<A
     host.within(PATIENCE, work).await?
 }
 
+/// What an answer says.
+pub(super) fn body_of(answer: &Answer) -> Option<serde_json::Value> {
+    serde_json::from_slice(&answer.body).ok()
+}
+
 fn id_of(answer: &Answer) -> Option<String> {
-    let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
-    body.get("id")?.as_str().map(ToOwned::to_owned)
+    body_of(answer)?.get("id")?.as_str().map(ToOwned::to_owned)
 }

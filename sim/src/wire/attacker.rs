@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use turmoil::net::TcpStream;
 
 use super::host::{PORT, RECEIVER, SimHost};
+use super::reached;
 use super::request::{RawRequest, status_of};
 use super::verify::forged;
 use crate::fault::Fault;
@@ -80,6 +81,9 @@ async fn send(host: &SimHost, attack: Attack) {
     let _ = stream.take(4096).read_to_end(&mut response).await;
     let Some(status) = status_of(&response) else { return };
     host.stage.judged(host.true_now(), &request, was_valid, status);
+    if let Some(what) = reached::by_attack(fault, &request, status) {
+        host.stage.journal.reached(what);
+    }
     host.stage.journal.fired(host.true_now(), host.name(), fault, &format!("answered {status}"));
 }
 

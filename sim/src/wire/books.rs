@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hookproof_core::inbox::Entry;
 use hookproof_core::time::Millis;
 
-use super::observer::{Eye, ReceiverChange, ReceiverSeen};
+use super::observer::{EntryEnd, Eye, ReceiverChange, ReceiverSeen};
 use crate::receiver::Report;
 
 /// How long the world goes on after everything has drained: what the network still holds arrives.
@@ -104,7 +104,8 @@ impl Reported {
             }
             if before == 0 && *count > 0 {
                 let (source, event) = (self.source.clone(), event.clone());
-                changes.push(ReceiverChange::WorkedOff { source, event, is_applied: true });
+                let end = EntryEnd::Applied;
+                changes.push(ReceiverChange::WorkedOff { source, event, end });
             }
         }
         let is_less = |(event, count): &(&String, &u32)| times(&new.effects, event) < **count;
@@ -144,6 +145,7 @@ mod tests {
                 ReceiverChange::Effect { event, .. } => format!("effect {event}"),
                 ReceiverChange::WorkedOff { event, .. } => format!("done {event}"),
                 ReceiverChange::Lost { event } => format!("lost {event}"),
+                ReceiverChange::Entity { entity, .. } => format!("version of {entity}"),
             }));
         }
         assert_eq!(all, told);

@@ -4,6 +4,7 @@
 //! programs' own client and server, the journal, the facts and the checkers. [`in_the_stores`] has the
 //! statements of both programs for one event, and the harness's looks into both files. No fault is on.
 
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use super::books::Books;
 use super::host::{PORT, RECEIVER, RECEIVER_NAME, SENDER, SimHost};
 use super::lives::{database, everywhere, live, text};
 use super::observer::Eye;
+use super::population::Population;
 use super::queue::Queue;
 use super::stage::Stage;
 use super::witness::{AttemptName, Witness};
@@ -141,11 +143,26 @@ fn stage((sender, receiver): (PathBuf, PathBuf)) -> Arc<Stage> {
     let journal = Journal::default();
     let policy = crate::scenario::brisk(40);
     let bounds = Scenario::default().bounds();
-    let keys = std::iter::once(("shop".to_owned(), KEY.to_vec())).collect();
+    let sources = vec![("shop".to_owned(), KEY.to_vec())];
+    let population = Population::default();
     let books = Books::Reference(Eye::new(receiver));
     let queue = Queue::Reference(Box::new(Eye::new(sender)));
-    let witness = Witness::new((bounds, None), &policy, keys, journal.clone(), (queue, books));
-    Arc::new(Stage::new(Choices::seeded(0), journal, Faults::none(), 0, None, witness))
+    let witness = Witness::new(
+        (bounds, None),
+        &policy,
+        (sources, population),
+        journal.clone(),
+        (queue, books),
+    );
+    Arc::new(Stage::new(
+        Choices::seeded(0),
+        journal,
+        Faults::none(),
+        0,
+        None,
+        BTreeMap::new(),
+        witness,
+    ))
 }
 
 /// Serves as the receiver does, but without verifying or recording anything.

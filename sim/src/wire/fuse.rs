@@ -1,4 +1,4 @@
-//! How a simulated host ends: between two steps, in all its tasks at once.
+//! How a simulated host ends, or stands still: between two steps, in all its tasks at once.
 //!
 //! turmoil can end a host only between two ticks. A blown fuse keeps every task of the host pending
 //! until then, so nothing after the crash point runs anywhere on it.
@@ -11,11 +11,13 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
+use hookproof_core::time::Millis;
 use tokio::sync::Notify;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Slot = Mutex<Option<Task>>;
@@ -31,6 +33,10 @@ struct State {
     blown: AtomicBool,
     tasks: Mutex<Vec<Weak<Slot>>>,
     reap: Notify,
+    /// Until when all tasks stand still.
+    still_until: Mutex<Option<Instant>>,
+    /// How often a task had to wait for that.
+    held_up: AtomicU64,
 }
 
 impl Fuse {
@@ -41,6 +47,21 @@ impl Fuse {
 
     pub(super) fn is_blown(&self) -> bool {
         self.state.blown.load(Ordering::Relaxed)
+    }
+
+    /// All tasks stand still for so long, from now on; what reaches them meanwhile waits.
+    pub(super) fn stand_still(&self, span: Millis) {
+        *lock(&self.state.still_until) = Some(now() + span.to_duration());
+        self.state.held_up.store(0, Ordering::Relaxed);
+    }
+
+    /// How often a task had to wait because all stood still.
+    pub(super) fn held_up(&self) -> u64 {
+        self.state.held_up.load(Ordering::Relaxed)
+    }
+
+    fn still_until(&self) -> Option<Instant> {
+        lock(&self.state.still_until).filter(|until| *until > now())
     }
 
     /// `task`, which stops for ever when the fuse blows. A panic in it is told to `on_panic` instead
@@ -56,7 +77,7 @@ impl Fuse {
             tasks.retain(|task| task.strong_count() > 0);
         }
         tasks.push(Arc::downgrade(&slot));
-        Fused { fuse: self.clone(), slot, on_panic: Box::new(on_panic) }
+        Fused { fuse: self.clone(), slot, still: None, on_panic: Box::new(on_panic) }
     }
 
     /// Waits for the fuse to blow, then drops what is left of each task. It must run on the host
@@ -73,6 +94,19 @@ impl Fuse {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long a host stands still is for no driver to see"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "nor is it for the host to wait for")]
+fn still(until: Instant) -> Pin<Box<Sleep>> {
+    Box::pin(sleep_until(until))
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -81,16 +115,27 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct Fused {
     fuse: Fuse,
     slot: Arc<Slot>,
+    /// Until when it stands still, if it was to run meanwhile.
+    still: Option<Pin<Box<Sleep>>>,
     on_panic: Box<dyn Fn(String) + Send>,
 }
 
 impl Future for Fused {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if self.fuse.is_blown() {
             return Poll::Pending;
         }
+        if let Some(until) = self.fuse.still_until() {
+            let mut still = self.still.take().unwrap_or_else(|| still(until));
+            if still.as_mut().poll(cx).is_pending() {
+                self.fuse.state.held_up.fetch_add(1, Ordering::Relaxed);
+                self.still = Some(still);
+                return Poll::Pending;
+            }
+        }
+        self.still = None;
         let mut slot = lock(&self.slot);
         let Some(task) = slot.as_mut() else { return Poll::Ready(()) };
         match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))) {

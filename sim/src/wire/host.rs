@@ -2,9 +2,9 @@
 
 use std::future::{Future, pending};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
@@ -16,13 +16,17 @@ use hookproof_runtime::host::Host;
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::fuse::{Fuse, Fused};
+use super::reached;
 use super::stage::{Stage, lock, true_now};
 use super::stream::{Plan, SimStream};
+use super::trouble::{can_strike, plan_of_break};
 use super::witness::{AttemptName, Moment};
 use crate::fact::{Fact, Life as LifeNo};
 use crate::fault::{ConnectionFault, Fault};
+use crate::scenario::Break;
+use crate::sometimes::Sometimes;
 use crate::tape;
-use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant};
+use crate::zoo::{HarnessMutant, SenderMutant};
 
 /// The names of the hosts, which are also their names in the network.
 pub(super) const SENDER: &str = "sender";
@@ -37,25 +41,22 @@ pub(super) const RECEIVER_NAME: &str = "receiver.sim";
 /// The one port that everybody serves on.
 pub(super) const PORT: u16 = 80;
 
-/// Where a resolver leads that is not to be trusted: the clouds' metadata service, the sender itself,
-/// and a machine beside it.
-const DENIED: [Ipv4Addr; 3] =
-    [Ipv4Addr::new(169, 254, 169, 254), Ipv4Addr::LOCALHOST, Ipv4Addr::new(10, 0, 0, 1)];
-
 /// A host in the simulated network. Its clocks are turmoil's, as wrong as the history has them; its
 /// entropy and its mortality are choices, and its connections suffer the faults of the history.
 #[derive(Clone)]
 pub(crate) struct SimHost {
     name: &'static str,
     pub(super) stage: Arc<Stage>,
-    fuse: Fuse,
+    pub(super) fuse: Fuse,
     boots: u32,
     /// The clock that everything waits by: production's own.
     clock: Arc<Mutex<SteadyClock>>,
     /// When the store began the commit that is under way, by the true clock.
     commit_began: Arc<AtomicI64>,
-    /// Whether that commit is to be refused.
-    refuses: Arc<AtomicBool>,
+    /// By which fault that commit is to be refused.
+    pub(super) refused: Arc<Mutex<Option<Fault>>>,
+    /// Since when a worker has been slow with what it has claimed, by the true clock; 0: it is not.
+    pub(super) slow_since: Arc<AtomicI64>,
 }
 
 impl SimHost {
@@ -63,12 +64,12 @@ impl SimHost {
     #[expect(clippy::disallowed_methods, reason = "what ends a host's tasks is not one of them")]
     pub(super) fn boot(name: &'static str, stage: &Arc<Stage>) -> Self {
         let fuse = Fuse::default();
-        let boots = {
+        let (boots, is_restart) = {
             let mut lives = lock(&stage.lives);
             let life = lives.entry(name).or_default();
             life.fuse = fuse.clone();
             life.boots += 1;
-            life.boots
+            (life.boots, std::mem::take(&mut life.is_restart))
         };
         tokio::spawn(fuse.clone().reap());
         let clock = SteadyClock::new(reading(true_now(), stage.wall_ahead(name)));
@@ -79,14 +80,15 @@ impl SimHost {
             boots,
             clock: Arc::new(Mutex::new(clock)),
             commit_began: Arc::default(),
-            refuses: Arc::default(),
+            refused: Arc::default(),
+            slow_since: Arc::default(),
         };
         if name == SENDER {
             lock(&stage.claimed).clear();
             stage.journal.tape().see(tape::Event::SenderStarts);
             stage.witness().sender_starts(&host.moment());
         }
-        if let Some(fault) = host.crash_fault().filter(|_| boots > 1) {
+        if let Some(fault) = host.crash_fault().filter(|_| boots > 1 && !is_restart) {
             stage.journal.fired(true_now(), name, fault, "and is up again");
         }
         host
@@ -104,9 +106,20 @@ impl SimHost {
     /// What all clocks of the host show.
     pub(super) fn moment(&self) -> Moment {
         let life = LifeNo { process: 0, number: self.boots };
-        let (now, ahead) = (true_now(), self.stage.wall_ahead(self.name));
-        let local = lock(&self.clock).read(reading(now, ahead)).0;
-        Moment { now, local, wall: Timestamp::from_millis(now.as_millis() + ahead), life }
+        let (now, wall) = (true_now(), self.clock_on_wall());
+        Moment { now, local: self.reads(now), wall, life }
+    }
+
+    /// The clock that everything waits by.
+    fn reads(&self, now: Timestamp) -> Timestamp {
+        if self.name == SENDER && self.stage.is_sender_mutant(SenderMutant::WallClock) {
+            return self.clock_on_wall();
+        }
+        lock(&self.clock).read(reading(now, self.stage.wall_ahead(self.name))).0
+    }
+
+    fn clock_on_wall(&self) -> Timestamp {
+        Timestamp::from_millis(true_now().as_millis() + self.stage.wall_ahead(self.name))
     }
 
     /// `task`, which ends with this life of the host.
@@ -148,7 +161,8 @@ impl SimHost {
 
     /// How long a disk of the host takes for what it is asked: little, but not nothing.
     pub(crate) fn disk_latency(&self) -> Millis {
-        Millis::new(self.stage.choices.draw(self.name, "disk takes", 3))
+        // Never nothing: whoever asks again and again must not stop the time.
+        Millis::new(1 + self.stage.choices.draw(self.name, "disk takes", 3))
     }
 
     /// Whether the host ends at a place that has this name and that share of the crashes.
@@ -186,8 +200,9 @@ impl SimHost {
         if took >= Millis::new(100) {
             journal.fired(at.now, self.name, Fault::SlowCommit, &took.to_string());
         }
-        if self.refuses.swap(false, Ordering::Relaxed) && !has_changed {
-            journal.fired(at.now, self.name, Fault::StoreBusy, "nothing is stored");
+        if let Some(fault) = lock(&self.refused).take().filter(|_| !has_changed) {
+            journal.fired(at.now, self.name, fault, "nothing is stored");
+            journal.reached(Sometimes::StoreRefused);
             if self.name == SENDER {
                 let until = at.now.plus(STORE_PAUSE);
                 self.stage.witness().tell(at.now, &Fact::Hindered { until });
@@ -207,52 +222,6 @@ impl SimHost {
     /// What was drawn for the attempt whose task this is.
     fn fault_of(&self, attempt: &AttemptName) -> Option<Fault> {
         self.stage.witness().track(attempt).fault
-    }
-
-    fn plan(&self, fault: Fault) -> Plan {
-        let choices = &self.stage.choices;
-        let name = self.name;
-        let pick = |what, list: [u16; 4]| list[index(choices.draw(name, what, 4))];
-        let answer = |status| Plan::Answer { fault, status };
-        match fault {
-            Fault::RequestLost => Plan::LoseRequest,
-            // A broken harness: the response is said to be lost, and arrives.
-            Fault::ResponseLost if self.stage.is_harness(HarnessMutant::FaultNeverFires) => {
-                Plan::Clean
-            }
-            Fault::ResponseLost => Plan::LoseResponse,
-            Fault::ConnectionReset => Plan::Reset,
-            Fault::Duplicate => {
-                // At once more often than not: two copies that race are the harder case.
-                let quarters = choices.draw(name, "duplicate delay", 8).saturating_sub(3);
-                Plan::Duplicate(Millis::new(quarters * 250))
-            }
-            Fault::Reorder => {
-                Plan::Hold(Millis::new(choices.between(name, "held for", 1, 30) * 100))
-            }
-            Fault::SlowResponse if choices.chance(name, "slow body", 300) => Plan::SlowBody,
-            Fault::SlowResponse => {
-                Plan::Slow(Millis::from_secs(choices.between(name, "slow by", 1, 12)))
-            }
-            Fault::Oversize => Plan::Oversize,
-            Fault::ServerError => answer(pick("5xx", [500, 502, 503, 504])),
-            Fault::TooManyRequests => answer(429),
-            Fault::Redirect => answer(pick("3xx", [301, 302, 307, 308])),
-            Fault::ClientError => answer(pick("4xx", [400, 401, 403, 404])),
-            Fault::Gone => answer(410),
-            _ => Plan::Clean,
-        }
-    }
-
-    /// What a name resolves to while the resolver lies.
-    fn rebound(&self, allowed: IpAddr) -> Vec<IpAddr> {
-        let choices = &self.stage.choices;
-        let denied = IpAddr::V4(DENIED[index(choices.draw(self.name, "denied address", 3))]);
-        match choices.draw(self.name, "resolves to", 3) {
-            0 => vec![denied],
-            1 => vec![allowed, denied],
-            _ => vec![denied, allowed],
-        }
     }
 }
 
@@ -296,11 +265,6 @@ fn frequency(point: CrashPoint) -> u64 {
 /// How often a crash strikes at most points, in quarters.
 const USUAL: u64 = 4;
 
-/// A small draw as an index.
-fn index(value: u64) -> usize {
-    usize::try_from(value).unwrap_or(0)
-}
-
 #[expect(clippy::disallowed_methods, reason = "this is the seam's implementation on turmoil")]
 impl Host for SimHost {
     type Stream = SimStream;
@@ -309,11 +273,17 @@ impl Host for SimHost {
     const SIMULATED: bool = true;
 
     fn now(&self) -> Timestamp {
-        lock(&self.clock).read(reading(true_now(), self.stage.wall_ahead(self.name))).0
+        self.reads(true_now())
     }
 
     fn wall(&self) -> Timestamp {
-        Timestamp::from_millis(true_now().as_millis() + self.stage.wall_ahead(self.name))
+        if self.stage.is_sender_mutant(SenderMutant::FrozenTimestamp)
+            && let Some(attempt) = self.stage.attempt()
+            && let Some(created_at) = self.stage.witness().created_at(&attempt)
+        {
+            return created_at;
+        }
+        self.clock_on_wall()
     }
 
     fn entropy(&self) -> u64 {
@@ -348,7 +318,8 @@ impl Host for SimHost {
         let address = turmoil::lookup(known);
         let mut answers = vec![address];
         if let Some(attempt) = self.stage.attempt() {
-            let fault = self.draw_fault();
+            let fails = self.stage.witness().fails(true_now(), &attempt);
+            let fault = self.draw_fault().filter(|fault| can_strike(*fault, fails));
             if let Some(fault) = fault {
                 self.stage.journal.chose(fault);
             }
@@ -357,7 +328,14 @@ impl Host for SimHost {
                 Some(Fault::DnsFailure) => {
                     return Err(io::Error::new(io::ErrorKind::NotFound, "the resolver fails"));
                 }
-                Some(Fault::DnsRebinding) => answers = self.rebound(address),
+                Some(Fault::DnsRebinding) => {
+                    answers = self.rebound(address);
+                    if self.is_deceived(&answers) {
+                        // What is judged is right, and what is dialled is something else.
+                        self.stage.witness().track(&attempt).is_diverted = true;
+                        answers = vec![address];
+                    }
+                }
                 _ => {}
             }
         }
@@ -373,22 +351,27 @@ impl Host for SimHost {
             None => self.draw_fault(),
         };
         if let Some(attempt) = &attempt {
-            let is_denied = to.ip() != turmoil::lookup(RECEIVER);
+            let is_diverted = stage.witness().track(attempt).is_diverted;
+            let is_denied = is_diverted || to.ip() != turmoil::lookup(RECEIVER);
             stage.witness().dialled(true_now(), attempt, is_denied);
             if is_denied {
                 return Err(io::ErrorKind::ConnectionRefused.into());
             }
         }
         self.sleep(Millis::new(latency)).await;
+        let fails = attempt.as_ref().and_then(|name| stage.witness().fails(true_now(), name));
         if let Some(attempt) = attempt.filter(|_| stage.is_partitioned()) {
             stage.witness().track(&attempt).met_partition = true;
             pending::<()>().await;
         }
-        match fault {
-            Some(Fault::ConnectRefused) => Err(io::ErrorKind::ConnectionRefused.into()),
-            Some(Fault::ConnectTimeout) => pending().await,
-            fault => {
-                let plan = fault.map_or(Plan::Clean, |fault| self.plan(fault));
+        match (fault, fails) {
+            (Some(Fault::ConnectTimeout), _) => pending().await,
+            (Some(Fault::ConnectRefused), _) | (_, Some(Break::Refuses)) => {
+                Err(io::ErrorKind::ConnectionRefused.into())
+            }
+            (fault, fails) => {
+                let of_fault = || fault.map_or(Plan::Clean, |fault| self.plan(fault));
+                let plan = fails.map_or_else(of_fault, plan_of_break);
                 let stream = TcpStream::connect(to).await?;
                 // Both connections stand before the request is written, so that the two copies can
                 // arrive in one moment.
@@ -411,13 +394,7 @@ impl Host for SimHost {
 
     async fn accept(&self, listener: &mut TcpListener) -> io::Result<(SimStream, SocketAddr)> {
         let (stream, peer) = listener.accept().await?;
-        let conflict = Mutant::Receiver(ReceiverMutant::ConflictOnDuplicate);
-        let is_wrong = self.name == RECEIVER && self.stage.mutant == Some(conflict);
-        let stream = if is_wrong {
-            SimStream::refusing_duplicates(stream)
-        } else {
-            SimStream::plain(stream)
-        };
+        let stream = SimStream::accepted(stream, self);
         Ok((stream, peer))
     }
 
@@ -437,6 +414,9 @@ impl Host for SimHost {
             return false;
         }
         self.stage.journal.crashed(true_now(), self.name, point);
+        if let Some(what) = reached::by_crash(point) {
+            self.stage.journal.reached(what);
+        }
         self.fuse.blow();
         true
     }
@@ -461,14 +441,15 @@ impl Host for SimHost {
     }
 
     fn refuses_commit(&self) -> bool {
-        let stage = &self.stage;
-        let per_mille = stage.faults.per_mille(Fault::StoreBusy);
-        let is_busy = stage.choices.chance(self.name, "store busy", per_mille);
-        if !is_busy || !stage.are_faults_on() {
-            return false;
+        let fault = self.refusal();
+        *lock(&self.refused) = fault;
+        fault.is_some()
+    }
+
+    async fn at(&self, point: CrashPoint) {
+        if self.passes(point) {
+            pending::<()>().await;
         }
-        stage.journal.chose(Fault::StoreBusy);
-        self.refuses.store(true, Ordering::Relaxed);
-        true
+        self.may_be_held_up(point).await;
     }
 }

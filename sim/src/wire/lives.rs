@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookproof_core::address::{AddressPolicy, Cidr};
+use hookproof_core::secret::{Secret, Secrets};
 use hookproof_receiver::config::ReceiverConfig;
 use hookproof_receiver::sqlite::SqliteInbox;
+use hookproof_receiver::store::Verified;
 use hookproof_runtime::database::{DatabaseConfig, Durability};
 use hookproof_runtime::host::Host as _;
 use hookproof_sender::config::SenderConfig;
@@ -20,10 +22,12 @@ use super::attacker;
 use super::candidate::Start;
 use super::downstream;
 use super::host::{APPLICATION, ATTACKER, DOWNSTREAM, PORT, RECEIVER, SENDER, SimHost};
+use super::people;
 use super::stage::Stage;
 use super::watched::Watched;
+use crate::scenario::Scenario;
 use crate::zoo::Mutant;
-use crate::zoo::receivers::WrongInbox;
+use crate::zoo::receivers::{Met, WrongInbox};
 use crate::zoo::senders::{self, WrongStore};
 
 /// What it takes to start the sender again and again.
@@ -38,7 +42,7 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) async fn life(self) -> turmoil::Result {
-        let Self { stage, path, config, tls, mutant } = self;
+        let Self { stage, path, mut config, tls, mutant } = self;
         live(SENDER, &stage, |host: SimHost| async move {
             let listener = host.listen(everywhere()).await.map_err(text)?;
             if let Some(Mutant::Sender(mutant)) = mutant
@@ -46,11 +50,13 @@ impl Sender {
             {
                 host.stage.witness().sender_committed(&host.moment());
             }
-            let store = SqliteStore::open(&host, &database(path)).map_err(text)?;
+            let store = SqliteStore::open(&host, &database(path.clone())).map_err(text)?;
             let policy = config.policy.clone();
             match mutant {
                 Some(Mutant::Sender(mutant)) => {
-                    let store = WrongStore::new(store, host.clone(), mutant, &policy);
+                    senders::after_open(mutant, &path).map_err(text)?;
+                    senders::misunderstand(mutant, &mut config.policy);
+                    let store = WrongStore::new(store, host.clone(), mutant, &policy, &path);
                     let store = Watched::new(store, host.clone(), &policy);
                     hookproof_sender::run(host, listener, config, tls, store, pending()).await;
                 }
@@ -76,13 +82,24 @@ pub(super) struct Receiver {
 
 impl Receiver {
     pub(super) async fn life(self) -> turmoil::Result {
-        let Self { stage, path, config, mutant } = self;
+        let Self { stage, path, mut config, mutant } = self;
+        for source in &mut config.sources {
+            // It starts with those secrets that it is to know now.
+            let known = stage.witness().known_to_receiver(source.id.as_str());
+            let known = known.into_iter().filter_map(|key| Secret::from_bytes(key).ok());
+            source.secrets =
+                Secrets::new(known.collect()).unwrap_or_else(|_| source.secrets.clone());
+        }
         live(RECEIVER, &stage, |host: SimHost| async move {
             let listener = host.listen(everywhere()).await.map_err(text)?;
             let store = SqliteInbox::open(&host, &database(path)).map_err(text)?;
             match mutant {
                 Some(Mutant::Receiver(mutant)) => {
-                    let store = WrongInbox::new(store, host.clone(), mutant);
+                    let stage = host.stage.clone();
+                    let is_met: Met = Arc::new(move |delivery: &Verified| {
+                        stage.was_met(delivery.source.as_str(), delivery.event_id.as_str())
+                    });
+                    let store = WrongInbox::new(store, host.clone(), mutant, is_met);
                     hookproof_receiver::run(host, listener, config, store, pending()).await;
                 }
                 _ => hookproof_receiver::run(host, listener, config, store, pending()).await,
@@ -114,10 +131,17 @@ impl OnTrial {
 }
 
 /// What the application does in its one life.
-pub(super) async fn application(stage: Arc<Stage>, script: Script) -> turmoil::Result {
+pub(super) async fn application(
+    stage: Arc<Stage>,
+    script: Script,
+    scenario: Scenario,
+) -> turmoil::Result {
     live(APPLICATION, &stage, |host: SimHost| async move {
+        let sources: Vec<String> =
+            script.endpoints.iter().map(|endpoint| endpoint.source().to_owned()).collect();
         application::register(&host, &script).await;
         application::publish(&host, script);
+        people::act(&host, &scenario, &sources);
         application::own(host).await;
         Ok(())
     })

@@ -25,6 +25,7 @@ pub(super) struct Names {
     publishes: Numbers,
     events: Numbers,
     sources: Numbers,
+    entities: Numbers,
     /// The source that an endpoint, by its id, leads to.
     endpoints: BTreeMap<String, EndpointNo>,
     routes: BTreeMap<String, Route>,
@@ -43,6 +44,11 @@ impl Names {
     /// The receiver's integration of that name.
     pub(super) fn source(&mut self, name: &str) -> EndpointNo {
         EndpointNo(self.sources.of(name))
+    }
+
+    /// The entity of that name, of which every integration has one of its own.
+    pub(super) fn entity(&mut self, source: &str, name: &str) -> u32 {
+        self.entities.of(&format!("{source} {name}"))
     }
 
     /// The endpoint with that id, which leads to `url`. It is the source at the end of the path,

@@ -37,6 +37,9 @@ pub(super) enum SenderChange {
         id: String,
         is_enabled: bool,
     },
+    Deleted {
+        id: String,
+    },
     Noticed {
         delivery: String,
     },
@@ -64,11 +67,24 @@ pub(super) enum ReceiverChange {
     WorkedOff {
         source: String,
         event: String,
-        is_applied: bool,
+        end: EntryEnd,
+    },
+    Entity {
+        source: String,
+        entity: String,
+        version: u64,
     },
     Lost {
         event: String,
     },
+}
+
+/// How an entry of the receiver ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EntryEnd {
+    Applied,
+    Superseded,
+    Dead,
 }
 
 /// A look into one file.
@@ -131,11 +147,15 @@ pub(super) trait Seen: Default {
     fn compare(&mut self, connection: &Connection) -> rusqlite::Result<Vec<Self::Change>>;
 }
 
+/// How the sender writes what an endpoint's status is.
+const ENABLED: &str = "enabled";
+const DELETED: &str = "deleted";
+
 /// What was last seen at the sender.
 #[derive(Default)]
 pub(super) struct SenderSeen {
-    /// Endpoint id → whether it is enabled.
-    endpoints: BTreeMap<String, bool>,
+    /// Endpoint id → its status.
+    endpoints: BTreeMap<String, String>,
     /// How many events there are; their numbers grow.
     events: (i64, i64),
     /// Delivery id → its row, as text and as what it says.
@@ -162,9 +182,10 @@ impl SenderSeen {
         self.deliveries.insert(state.id.as_str().to_owned(), (String::new(), state.clone()));
     }
 
-    /// The endpoints that are disabled.
-    pub(super) fn disabled(&self) -> impl Iterator<Item = &str> {
-        self.endpoints.iter().filter(|(_, is_enabled)| !**is_enabled).map(|(id, _)| id.as_str())
+    /// The endpoints that there are, and whether each is enabled.
+    pub(super) fn endpoints_known(&self) -> impl Iterator<Item = (&str, bool)> {
+        let there = self.endpoints.iter().filter(|(_, status)| *status != DELETED);
+        there.map(|(id, status)| (id.as_str(), status == ENABLED))
     }
 
     /// Whether each notice was sent.
@@ -180,17 +201,18 @@ impl SenderSeen {
         let mut statement =
             connection.prepare_cached("SELECT id, url, status FROM endpoints ORDER BY rowid")?;
         let rows = statement.query_map([], |row| {
-            Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, String>(2)? == "enabled"))
+            Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, String>(2)?))
         })?;
         let mut switched = Vec::new();
         for row in rows {
-            let (id, url, is_enabled) = row?;
-            match self.endpoints.insert(id.clone(), is_enabled) {
+            let (id, url, status) = row?;
+            let is_enabled = status == ENABLED;
+            match self.endpoints.insert(id.clone(), status.clone()) {
                 None => changes.push(SenderChange::Registered { id, url }),
-                Some(before) if before != is_enabled => {
-                    switched.push(SenderChange::Enabled { id, is_enabled });
-                }
-                Some(_) => {}
+                Some(before) if before == status => {}
+                // Before what is published with it: that is owed to it no more.
+                Some(_) if status == DELETED => changes.push(SenderChange::Deleted { id }),
+                Some(_) => switched.push(SenderChange::Enabled { id, is_enabled }),
             }
         }
         Ok(switched)
@@ -351,6 +373,8 @@ pub(super) struct ReceiverSeen {
     /// (source, event id) → phase and version.
     inbox: BTreeMap<(String, String), (String, i64)>,
     last_effect: i64,
+    /// (source, entity) → version.
+    entities: BTreeMap<(String, String), u64>,
     /// How many effects there are.
     pub(super) effects: u64,
 }
@@ -375,6 +399,28 @@ impl ReceiverSeen {
             self.last_effect = number;
             self.effects += 1;
             changes.push(ReceiverChange::Effect { source, event });
+        }
+        Ok(())
+    }
+
+    fn new_versions(
+        &mut self,
+        connection: &Connection,
+        changes: &mut Vec<ReceiverChange>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached(
+            "SELECT source, entity, version FROM entities ORDER BY source, entity",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(((row.get::<_, String>(0)?, row.get::<_, String>(1)?), row.get::<_, i64>(2)?))
+        })?;
+        for row in rows {
+            let (key, version) = row?;
+            let version = u64::try_from(version).unwrap_or(0);
+            if self.entities.insert(key.clone(), version) != Some(version) {
+                let (source, entity) = key;
+                changes.push(ReceiverChange::Entity { source, entity, version });
+            }
         }
         Ok(())
     }
@@ -411,8 +457,12 @@ impl Seen for ReceiverSeen {
                 changes.push(ReceiverChange::Recorded { source, event, received_at });
             }
             if is_final(&phase) && before.as_ref() != Some(&phase) {
-                let is_applied = phase == "applied";
-                worked_off.push(ReceiverChange::WorkedOff { source, event, is_applied });
+                let end = match phase.as_str() {
+                    "applied" => EntryEnd::Applied,
+                    "superseded" => EntryEnd::Superseded,
+                    _ => EntryEnd::Dead,
+                };
+                worked_off.push(ReceiverChange::WorkedOff { source, event, end });
             }
             self.inbox.insert(key, (phase, version));
         }
@@ -421,6 +471,7 @@ impl Seen for ReceiverSeen {
             .extend(forgotten.map(|(source, event)| ReceiverChange::Forgotten { source, event }));
         self.new_effects(connection, &mut changes)?;
         changes.append(&mut worked_off);
+        self.new_versions(connection, &mut changes)?;
         Ok(changes)
     }
 }

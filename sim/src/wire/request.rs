@@ -8,8 +8,9 @@ pub(super) struct RawRequest {
     pub(super) path: String,
     pub(super) headers: Vec<(String, Vec<u8>)>,
     pub(super) body: Vec<u8>,
-    /// Whether its signature holds, once that was found out: it is asked three times.
-    pub(super) is_signed: OnceLock<bool>,
+    /// Whether its signature holds by one of these keys, once that was found out: it is asked three
+    /// times.
+    pub(super) is_signed: OnceLock<(Vec<Vec<u8>>, bool)>,
 }
 
 impl RawRequest {

@@ -1,6 +1,6 @@
 //! What all hosts of one history share.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use super::witness::{AttemptName, Witness};
 use crate::choices::Choices;
 use crate::fault::{Fault, Faults};
 use crate::journal::Journal;
-use crate::zoo::{HarnessMutant, Mutant};
+use crate::zoo::{HarnessMutant, Mutant, SenderMutant};
 
 /// What all hosts of one history share: the choices, the record, and which faults are on.
 pub(super) struct Stage {
@@ -36,6 +36,22 @@ pub(super) struct Stage {
     /// The attempt whose task runs at this moment.
     pub(super) current: Mutex<Option<AttemptName>>,
     attacks: Mutex<Vec<Attack>>,
+    /// R07 and R23: what wrong receivers know of requests, verified or not.
+    met: Mutex<Met>,
+    /// When a host's store refuses every write, from and to.
+    full: BTreeMap<&'static str, (Timestamp, Timestamp)>,
+}
+
+/// A request: where it goes, and the id of its event.
+type Request = (String, String);
+
+/// What wrong receivers know requests by.
+#[derive(Default)]
+struct Met {
+    /// The names under which each came.
+    names: BTreeSet<(Request, String)>,
+    /// Whether the last name of each was one of them before.
+    is_known: BTreeMap<Request, bool>,
 }
 
 /// The current life of a host.
@@ -44,6 +60,8 @@ pub(super) struct Life {
     pub(super) fuse: Fuse,
     pub(super) boots: u32,
     pub(super) crashes: u64,
+    /// It was ended on purpose, to start again.
+    pub(super) is_restart: bool,
 }
 
 impl Stage {
@@ -53,6 +71,7 @@ impl Stage {
         faults: Faults,
         crashes_max: u64,
         mutant: Option<Mutant>,
+        full: BTreeMap<&'static str, (Timestamp, Timestamp)>,
         witness: Witness,
     ) -> Self {
         Self {
@@ -70,6 +89,8 @@ impl Stage {
             claimed: Mutex::default(),
             current: Mutex::default(),
             attacks: Mutex::default(),
+            met: Mutex::default(),
+            full,
         }
     }
 
@@ -81,6 +102,29 @@ impl Stage {
         self.partition_on.load(Ordering::Relaxed)
     }
 
+    /// R07 and R23: a request for an event has reached a source, under a name that nobody signed.
+    pub(super) fn meets(&self, source: &str, event: &str, name: &str) {
+        let request = (source.to_owned(), event.to_owned());
+        let mut met = lock(&self.met);
+        let is_new = met.names.insert((request.clone(), name.to_owned()));
+        met.is_known.insert(request, !is_new);
+    }
+
+    /// R07 and R23: whether the name of the last of these requests was known before.
+    pub(super) fn was_met(&self, source: &str, event: &str) -> bool {
+        let request = (source.to_owned(), event.to_owned());
+        lock(&self.met).is_known.get(&request).copied().unwrap_or(false)
+    }
+
+    pub(super) fn is_sender_mutant(&self, mutant: SenderMutant) -> bool {
+        self.mutant == Some(Mutant::Sender(mutant))
+    }
+
+    /// Whether a host's store refuses every write at that time.
+    pub(super) fn is_full(&self, host: &'static str, now: Timestamp) -> bool {
+        self.full.get(host).is_some_and(|(from, to)| *from <= now && now < *to)
+    }
+
     pub(super) fn is_harness(&self, mutant: HarnessMutant) -> bool {
         self.mutant == Some(Mutant::Harness(mutant))
     }
@@ -88,6 +132,16 @@ impl Stage {
     /// Whether the current life of a host has ended.
     pub(super) fn has_ended(&self, name: &'static str) -> bool {
         lock(&self.lives).get(name).is_some_and(|life| life.fuse.is_blown())
+    }
+
+    /// Ends the current life of a host, so that another one begins, with what it finds then.
+    pub(super) fn restart(&self, name: &'static str) {
+        let mut lives = lock(&self.lives);
+        let life = lives.entry(name).or_default();
+        if !life.fuse.is_blown() {
+            life.is_restart = true;
+            life.fuse.blow();
+        }
     }
 
     /// Ends every host: nothing runs on any of them any more.

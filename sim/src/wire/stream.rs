@@ -14,7 +14,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Re
 use turmoil::net::TcpStream;
 
 use super::attacker;
-use super::host::{SENDER, SimHost};
+use super::bent::{self, Bent};
+use super::host::{RECEIVER, SENDER, SimHost};
 use super::request::{RawRequest, head_end, retry_after_of, status_of};
 use crate::asked;
 use crate::fault::Fault;
@@ -46,8 +47,8 @@ pub(crate) struct SimStream(Kind);
 
 enum Kind {
     Plain(TcpStream),
-    /// R11: what the server answers to a duplicate is 409.
-    RefusingDuplicates(TcpStream),
+    /// A wrong receiver's.
+    Bent(Box<Bent>),
     Tapped(Box<Tapped>),
 }
 
@@ -77,10 +78,6 @@ struct Tapped {
 }
 
 impl SimStream {
-    pub(super) fn plain(stream: TcpStream) -> Self {
-        Self(Kind::Plain(stream))
-    }
-
     pub(super) fn tapped(
         stream: TcpStream,
         twin: Option<TcpStream>,
@@ -105,16 +102,26 @@ impl SimStream {
         })))
     }
 
-    /// The server's side of a connection, for the mutant R11.
-    pub(super) fn refusing_duplicates(stream: TcpStream) -> Self {
-        Self(Kind::RefusingDuplicates(stream))
+    /// A server's side of a connection, which may be a wrong receiver.
+    pub(super) fn accepted(stream: TcpStream, host: &SimHost) -> Self {
+        if host.name() != RECEIVER {
+            return Self(Kind::Plain(stream));
+        }
+        match Bent::new(stream, host) {
+            Ok(bent) => Self(Kind::Bent(Box::new(bent))),
+            Err(stream) => Self(Kind::Plain(stream)),
+        }
     }
 }
 
 impl Tapped {
     /// A whole request was written: it is on the wire.
-    fn on_request(&mut self, request: RawRequest) {
+    fn on_request(&mut self, mut request: RawRequest) {
         if self.is_sender() {
+            if let Some(other) = bent::sent_instead(self.host.stage.mutant, &request) {
+                self.written = other.to_bytes();
+                request = other;
+            }
             note_request(&self.host, &request);
             self.was_valid = self.host.stage.is_valid_for_receiver(&request);
         }
@@ -163,6 +170,9 @@ impl Tapped {
             true => asked::draw(&host.stage.choices, host.name(), host.wall()),
             false => None,
         };
+        if let Some(what) = field.as_ref().and_then(|field| field.sometimes) {
+            host.stage.journal.reached(what);
+        }
         if self.is_sender() {
             let asked = field.as_ref().and_then(|field| field.asked);
             host.stage.witness().asks(request, asked);
@@ -336,16 +346,6 @@ fn note_request(host: &SimHost, request: &RawRequest) {
     stage.add_attacks(attacker::plan(host, at.now, request));
 }
 
-/// R11: the first line of what a server answers to a duplicate, changed.
-fn refused(bytes: &[u8]) -> Vec<u8> {
-    const OK: &[u8] = b"HTTP/1.1 200";
-    let mut bytes = bytes.to_vec();
-    if bytes.starts_with(OK) {
-        bytes[..OK.len()].copy_from_slice(b"HTTP/1.1 409");
-    }
-    bytes
-}
-
 impl AsyncRead for SimStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -353,9 +353,8 @@ impl AsyncRead for SimStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Kind::Plain(stream) | Kind::RefusingDuplicates(stream) => {
-                Pin::new(stream).poll_read(cx, buf)
-            }
+            Kind::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Kind::Bent(bent) => bent.poll_read(cx, buf),
             Kind::Tapped(tapped) => tapped.poll_read(cx, buf),
         }
     }
@@ -369,16 +368,15 @@ impl AsyncWrite for SimStream {
     ) -> Poll<io::Result<usize>> {
         match &mut self.0 {
             Kind::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
-            Kind::RefusingDuplicates(stream) => Pin::new(stream).poll_write(cx, &refused(buf)),
+            Kind::Bent(bent) => bent.poll_write(cx, buf),
             Kind::Tapped(tapped) => Poll::Ready(Ok(tapped.write(buf))),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Kind::Plain(stream) | Kind::RefusingDuplicates(stream) => {
-                Pin::new(stream).poll_flush(cx)
-            }
+            Kind::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Kind::Bent(bent) => bent.inner().poll_flush(cx),
             Kind::Tapped(tapped) => match tapped.pump(cx) {
                 // A held request is in the network's hands: to the writer it is flushed.
                 Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -389,9 +387,8 @@ impl AsyncWrite for SimStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Kind::Plain(stream) | Kind::RefusingDuplicates(stream) => {
-                Pin::new(stream).poll_shutdown(cx)
-            }
+            Kind::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Kind::Bent(bent) => bent.inner().poll_shutdown(cx),
             Kind::Tapped(tapped) => Pin::new(&mut tapped.inner).poll_shutdown(cx),
         }
     }

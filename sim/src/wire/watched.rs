@@ -21,6 +21,7 @@ use hookproof_sender::store::{Beside, Claimed, DueEndpoint, Store};
 use super::host::SimHost;
 use super::witness::{AttemptName, Moment, Witness};
 use crate::fact::Fact;
+use crate::sometimes::Sometimes;
 use crate::tape::{Event as Seen, Question};
 
 /// What is known of the gates of one life of the sender.
@@ -39,6 +40,13 @@ pub(super) struct Gates {
     began: Option<Timestamp>,
 }
 
+impl Gates {
+    /// Whether what is admitted at an endpoint is a probe, as far as is known.
+    pub(super) fn is_probing(&self, endpoint: &EndpointId) -> Option<bool> {
+        self.probing.get(endpoint).copied()
+    }
+}
+
 struct Out {
     endpoint: EndpointId,
     expires: Timestamp,
@@ -54,6 +62,9 @@ struct Signalled {
 impl Witness {
     /// A new life of the sender knows nothing of permits.
     pub(super) fn sender_starts(&mut self, at: &Moment) {
+        if !self.gates.out.is_empty() {
+            self.reached(Sometimes::CrashedInFlight);
+        }
         self.gates = Gates::default();
         self.tell(at.now, &Fact::Hindered { until: at.now });
     }
@@ -126,12 +137,18 @@ impl Witness {
         let endpoint = self.names.endpoint(out.endpoint.as_str());
         let Out { expires, is_probe, .. } = *out;
         let (is_success, local) = (*is_success, *local);
+        match is_success {
+            Some(false) if is_probe => self.reached(Sometimes::ProbeFailed),
+            None if is_probe => self.reached(Sometimes::ProbeNeither),
+            _ => {}
+        }
         let fact = Fact::Signalled { endpoint, is_success, is_probe, expires, local };
         self.tell(at.now, &fact);
     }
 
     fn gate_is(&mut self, endpoint: &EndpointId, gate: Option<&StoredGate>) {
         if let Some(gate) = gate {
+            self.reached_by_breaker(endpoint, !is_closed(gate.breaker.state));
             self.gates.probing.insert(endpoint.clone(), !is_closed(gate.breaker.state));
         }
     }

@@ -14,17 +14,22 @@ use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
 
+use super::application::{ENTITY_AT, VERSION_AT};
 use super::books::Books;
 use super::names::Names;
-use super::observer::{ReceiverChange, SenderChange};
+use super::observer::{EntryEnd, ReceiverChange, SenderChange};
+use super::people::Wishes;
+use super::population::Population;
 use super::queue::Queue;
 use super::verify::digest;
 use super::watched::Gates;
 use crate::checkers::{Bounds, Checkers, Violation};
-use crate::fact::{End, EventNo, Fact, Life, Written};
+use crate::fact::{End, EndpointNo, EventNo, Fact, Life, Written};
 use crate::fault::Fault;
 use crate::history::Totals;
 use crate::journal::Journal;
+use crate::scenario::Break;
+use crate::sometimes::Sometimes;
 use crate::tape;
 use crate::zoo::HarnessMutant;
 pub(super) use attempts::{AttemptName, Track};
@@ -60,14 +65,22 @@ pub(super) struct Witness {
     journal: Journal,
     policy: Policy,
     pub(super) names: Names,
-    /// Source → its secret's bytes.
-    keys: BTreeMap<String, Vec<u8>>,
+    /// Source → the bytes of the secrets that the receiver knows.
+    keys: BTreeMap<String, Vec<Vec<u8>>>,
+    population: Population,
+    pub(super) wishes: Wishes,
+    /// The entity that an event is about, and the version of it.
+    versions: BTreeMap<EventNo, (String, u64)>,
+    /// The last time that the sender stood still, from and to.
+    stood_still: Option<(Timestamp, Timestamp)>,
     wanted: BTreeMap<String, Vec<u8>>,
     /// The digest of what was published as an event.
     bodies: BTreeMap<EventNo, u64>,
     sender: Queue,
     receiver: Books,
     attempts: BTreeMap<AttemptName, Track>,
+    /// Delivery id → the phase that it was last told to be in.
+    phases: BTreeMap<String, Phase>,
     pub(super) gates: Gates,
     /// How many endpoints the application has registered.
     pub(super) registered: usize,
@@ -92,22 +105,33 @@ impl Witness {
     pub(super) fn new(
         (bounds, harness): (Bounds, Option<HarnessMutant>),
         policy: &Policy,
-        keys: BTreeMap<String, Vec<u8>>,
+        (sources, population): (Vec<(String, Vec<u8>)>, Population),
         journal: Journal,
         (sender, receiver): (Queue, Books),
     ) -> Self {
+        let mut names = Names::default();
+        for (source, _) in &sources {
+            // They are numbered as the population is.
+            names.source(source);
+        }
+        let keys = sources.into_iter().map(|(source, key)| (source, vec![key])).collect();
         let mut witness = Self {
             checkers: Checkers::new(bounds, harness),
             violation: None,
             journal,
             policy: policy.clone(),
-            names: Names::default(),
+            names,
             keys,
+            population,
+            wishes: Wishes::default(),
+            versions: BTreeMap::new(),
+            stood_still: None,
             wanted: BTreeMap::new(),
             bodies: BTreeMap::new(),
             sender,
             receiver,
             attempts: BTreeMap::new(),
+            phases: BTreeMap::new(),
             gates: Gates::default(),
             registered: 0,
             accepted: 0,
@@ -183,9 +207,23 @@ impl Witness {
         self.receiver.linger()
     }
 
-    /// The endpoints that are disabled, by their ids.
+    /// The endpoints that are disabled and that nobody wants to be, by their ids.
     pub(super) fn disabled(&self) -> Vec<String> {
-        self.sender.seen().disabled().map(ToOwned::to_owned).collect()
+        let endpoints = self.sender.seen().endpoints_known();
+        let is_wrong = |(id, is_enabled): &(&str, bool)| !is_enabled && !self.wishes.is_held(id);
+        endpoints.filter(is_wrong).map(|(id, _)| id.to_owned()).collect()
+    }
+
+    /// The ids of the endpoints that there are, by their numbers.
+    pub(super) fn endpoints(&mut self) -> BTreeMap<EndpointNo, String> {
+        let known: Vec<String> =
+            self.sender.seen().endpoints_known().map(|(id, _)| id.to_owned()).collect();
+        known.into_iter().map(|id| (self.names.endpoint(&id), id)).collect()
+    }
+
+    /// Whether an endpoint is enabled.
+    pub(super) fn is_enabled(&self, id: &str) -> bool {
+        self.sender.seen().endpoints_known().any(|(known, is_enabled)| known == id && is_enabled)
     }
 
     pub(super) fn totals(&self) -> Totals {
@@ -234,7 +272,8 @@ impl Witness {
             match change {
                 SenderChange::Registered { id, url } => {
                     let endpoint = self.names.endpoint_at(&id, &url);
-                    self.tell(at.now, &Fact::Registered { endpoint, is_sound: true });
+                    let is_sound = self.population.is_sound(endpoint);
+                    self.tell(at.now, &Fact::Registered { endpoint, is_sound });
                 }
                 SenderChange::Stored { id, key, body } => {
                     // A sender on trial does not say with which body.
@@ -257,7 +296,11 @@ impl Witness {
                     let endpoint = self.names.endpoint(&id);
                     let by_rule =
                         self.policy.gate.breaker.as_ref().is_some_and(|b| b.disable.is_some());
-                    let has_cause = by_rule || answered_gone.contains(&id);
+                    let has_cause =
+                        by_rule || answered_gone.contains(&id) || self.wishes.is_held(&id);
+                    if !is_enabled {
+                        self.reached_if_waiting(&id, Sometimes::DisabledWaiting);
+                    }
                     let verb = if is_enabled { "enabled" } else { "disabled" };
                     self.journal.line(at.now, super::host::SENDER, format!("{id} is {verb}"));
                     self.tell(
@@ -267,6 +310,15 @@ impl Witness {
                             false => Fact::Disabled { endpoint, has_cause },
                         },
                     );
+                }
+                SenderChange::Deleted { id } => {
+                    let endpoint = self.names.endpoint(&id);
+                    self.journal.line(at.now, super::host::SENDER, format!("{id} is deleted"));
+                    self.reached_if_waiting(&id, Sometimes::DeletedWaiting);
+                    if !self.wishes.is_deletion(&id) {
+                        self.tell(at.now, &Fact::Disabled { endpoint, has_cause: false });
+                    }
+                    self.tell(at.now, &Fact::Deleted { endpoint });
                 }
                 SenderChange::Noticed { delivery } => {
                     let route = self.names.route(&delivery);
@@ -280,6 +332,12 @@ impl Witness {
     fn stored(&mut self, at: &Moment, id: &str, key: &str, body: &[u8]) {
         let event = self.names.event(id);
         self.bodies.insert(event, digest(body));
+        if self.sender.seen().endpoints_known().any(|(_, is_enabled)| !is_enabled) {
+            self.reached(Sometimes::PublishedWhileDisabled);
+        }
+        if let Some(version) = version_in(body) {
+            self.versions.insert(event, version);
+        }
         // With another body it is not what anybody wanted.
         let publish = match self.wanted.get(key) {
             Some(wanted) if wanted == body => self.names.publish(key),
@@ -298,6 +356,8 @@ impl Witness {
         self.journal.tape().see(tape::Event::DeliveryKept(state.clone()));
         let id = state.id.as_str();
         let known = self.names.route_of(id, state.event_id.as_str(), state.endpoint_id.as_str());
+        let before = self.phases.insert(id.to_owned(), state.phase);
+        self.reached_by(before, state, record);
         let asked = record.and_then(|record| self.asked_by(id, record.attempt));
         let written = Written {
             route: known,
@@ -308,7 +368,7 @@ impl Witness {
             by: at.life,
             // Whoever opens the file owns it: each life of the process is an epoch.
             epoch: u64::from(at.life.number),
-            is_asked: false,
+            is_asked: self.wishes.explain(state, record),
             clock_ahead: at.ahead(),
         };
         self.tell(at.now, &Fact::Written(written));
@@ -389,9 +449,12 @@ impl Witness {
                     let (source, event) = (self.names.source(&source), self.names.event(&event));
                     self.tell(now, &Fact::Effect { source, event });
                 }
-                ReceiverChange::WorkedOff { source, event, is_applied } => {
-                    let (source, event) = (self.names.source(&source), self.names.event(&event));
-                    self.tell(now, &Fact::WorkedOff { source, event, is_applied });
+                ReceiverChange::WorkedOff { source, event, end } => {
+                    self.worked_off(now, &source, &event, end);
+                }
+                ReceiverChange::Entity { source, entity, version } => {
+                    let entity = self.names.entity(&source, &entity);
+                    self.tell(now, &Fact::Entity { entity, version });
                 }
             }
         }
@@ -405,15 +468,90 @@ impl Witness {
         self.tell(now, &Fact::Effect { source, event });
     }
 
+    /// An entry of the receiver is final.
+    fn worked_off(&mut self, now: Timestamp, source: &str, event: &str, end: EntryEnd) {
+        let (source_no, event) = (self.names.source(source), self.names.event(event));
+        let is_applied = end == EntryEnd::Applied;
+        self.tell(now, &Fact::WorkedOff { source: source_no, event, is_applied });
+        match end {
+            EntryEnd::Dead => return,
+            EntryEnd::Superseded => self.reached(Sometimes::OlderArrivedLate),
+            EntryEnd::Applied => {}
+        }
+        if let Some((entity, version)) = self.versions.get(&event).cloned() {
+            let entity = self.names.entity(source, &entity);
+            self.tell(now, &Fact::Seen { entity, version });
+        }
+    }
+
+    /// The sender stands still from now on, until then.
+    pub(super) fn stands_still(&mut self, now: Timestamp, until: Timestamp) {
+        self.stood_still = Some((now, until));
+        self.tell(now, &Fact::Hindered { until });
+    }
+
+    /// How long the sender has stood still since then.
+    fn stood_still_since(&self, since: Timestamp, now: Timestamp) -> Millis {
+        self.stood_still.map_or(Millis::ZERO, |(from, to)| now.min(to).since(since.max(from)))
+    }
+
+    /// A state was reached that is worth having been in.
+    pub(super) fn reached(&self, what: Sometimes) {
+        self.journal.reached(what);
+    }
+
+    /// Whether an attempt of a delivery is under way.
+    pub(super) fn is_in_flight(&self, delivery: &str) -> bool {
+        matches!(self.phases.get(delivery), Some(Phase::InFlight { .. }))
+    }
+
+    /// All deliveries as they are stored.
+    pub(super) fn deliveries(&self) -> impl Iterator<Item = &Delivery> {
+        self.sender.seen().deliveries()
+    }
+
+    /// Whether the sender has stood still since then.
+    pub(super) fn has_stood_still_since(&self, since: Timestamp) -> bool {
+        self.stood_still.is_some_and(|(_, to)| to > since)
+    }
+
+    /// The receiver knows these secrets of a source from now on.
+    pub(super) fn receiver_knows(&mut self, source: &str, keys: Vec<Vec<u8>>) {
+        self.keys.insert(source.to_owned(), keys);
+    }
+
+    /// The secrets of a source that the receiver knows.
+    pub(super) fn known_to_receiver(&self, source: &str) -> Vec<Vec<u8>> {
+        self.keys.get(source).cloned().unwrap_or_default()
+    }
+
+    /// How the endpoint of an attempt fails now.
+    pub(super) fn fails(&mut self, now: Timestamp, name: &AttemptName) -> Option<Break> {
+        let endpoint = self.names.route(&name.delivery).endpoint;
+        self.population.fails(endpoint, now)
+    }
+
     fn is_blind(&mut self, now: Timestamp, error: &rusqlite::Error) -> bool {
         self.tell(now, &Fact::Broke { what: &format!("a store cannot be looked into: {error}") });
         false
     }
 
+    /// How long a claim lasts.
+    pub(super) fn lease(&self) -> Millis {
+        self.policy.lease()
+    }
+
     /// How long an attempt may take.
-    fn total_timeout(&self) -> Millis {
+    pub(super) fn total_timeout(&self) -> Millis {
         self.policy.total_timeout
     }
+}
+
+/// The version of an entity that a body says it is about.
+fn version_in(body: &[u8]) -> Option<(String, u64)> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let entity = body.pointer(ENTITY_AT)?.as_str()?.to_owned();
+    Some((entity, body.pointer(VERSION_AT)?.as_u64()?))
 }
 
 /// The endpoint that answered 410 in a change.

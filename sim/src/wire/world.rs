@@ -7,17 +7,19 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, UNIX_EPOCH};
 
 use hookproof_core::id::SourceId;
+use hookproof_core::ordering::Late;
 use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_receiver::config::{ReceiverConfig, Source};
 use hookproof_receiver::downstream::Downstream;
+use hookproof_receiver::ordering::{OrderingRule, Pointer};
 use hookproof_runtime::server::ServerLimits;
 use hookproof_sender::config::SenderConfig;
 use hookproof_sender::tls::Tls;
 use tempfile::TempDir;
 
-use super::application::{Integration, Publish, Script};
+use super::application::{ENTITY_AT, Integration, Publish, Script, VERSION_AT};
 use super::books::{Books, Reported};
 use super::calls;
 use super::candidate::{Ask, Candidate};
@@ -25,6 +27,7 @@ use super::downstream;
 use super::host::{APPLICATION, ATTACKER, DOWNSTREAM, RECEIVER, SENDER};
 use super::lives::{self, OnTrial, Receiver, Sender, address_policy};
 use super::observer::Eye;
+use super::population::Population;
 use super::queue::{Queue, Reported as Queued};
 use super::stage::Stage;
 use super::witness::Witness;
@@ -36,8 +39,9 @@ use crate::history::{EPOCH, History, Totals, epoch};
 use crate::journal::{Counts, Journal};
 use crate::log::Errors;
 use crate::scenario::Scenario;
+use crate::sometimes::Sometimes;
 use crate::tape::Tape;
-use crate::zoo::Mutant;
+use crate::zoo::{HarnessMutant, Mutant};
 
 /// Runs one history of `scenario`, which the choices determine to the last byte. With a mutant, that
 /// part of the world is wrong.
@@ -119,6 +123,7 @@ impl<'a> World<'a> {
             Some(Mutant::Harness(mutant)) => Some(mutant),
             _ => None,
         };
+        let choices = &HarnessMutant::choices_under(harness, choices);
         let faults = Faults::swarm(choices, &scenario.faults);
         let directory = directory().map_err(|error| (faults.clone(), error.to_string()))?;
         let tls = Tls::new(None).map_err(|error| (faults.clone(), error.to_string()))?;
@@ -146,19 +151,23 @@ impl<'a> World<'a> {
             };
             on_trial = Some((name, start));
         }
+        let sources =
+            script.endpoints.iter().map(|one| (one.source().to_owned(), one.key.clone())).collect();
         let witness = Witness::new(
             (scenario.bounds(), harness),
             &policy,
-            script.endpoints.iter().map(|one| (one.source().to_owned(), one.key.clone())).collect(),
+            (sources, Population::draw(scenario, choices, script.endpoints.len())),
             journal.clone(),
             (queue, books),
         );
+        let full = full_stores(scenario, choices, &faults, &journal);
         let stage = Arc::new(Stage::new(
             choices.clone(),
             journal,
             faults.clone(),
             scenario.crashes_max,
             mutant,
+            full,
             witness,
         ));
         let mut sim = network(scenario);
@@ -183,8 +192,10 @@ impl<'a> World<'a> {
             let sender = Sender { stage, path: sender_path, config, tls, mutant };
             sim.host(SENDER, move || sender.clone().life());
         }
-        let (actor, plot) = (stage.clone(), script.clone());
-        sim.host(APPLICATION, move || lives::application(actor.clone(), plot.clone()));
+        let (actor, plot, about) = (stage.clone(), script.clone(), scenario.clone());
+        sim.host(APPLICATION, move || {
+            lives::application(actor.clone(), plot.clone(), about.clone())
+        });
         if scenario.downstream {
             let actor = stage.clone();
             sim.host(DOWNSTREAM, move || lives::downstream(actor.clone()));
@@ -273,6 +284,7 @@ impl<'a> World<'a> {
         }
         let is_drained = self.down.is_empty()
             && self.stage.attacks_left() == 0
+            && witness.wishes.open == 0
             && witness.is_drained(self.publishes);
         let is_over = if is_drained {
             now.since(*self.drained_since.get_or_insert(now)) >= witness.linger()
@@ -333,6 +345,9 @@ impl<'a> World<'a> {
             if is_on {
                 let ahead = self.stage.wall_ahead(host) + by;
                 self.stage.set_wall(host, Fault::ClockStep, ahead);
+                if by < 0 {
+                    self.stage.journal.reached(Sometimes::ClockSteppedBack);
+                }
                 self.stage.journal.line(now, host, format!("its clock is set by {by} ms"));
                 // It may be later than it thought: until now it could not know.
                 self.stage.witness().tell(now, &Fact::Hindered { until: now });
@@ -362,6 +377,8 @@ pub(super) fn network(scenario: &Scenario) -> turmoil::Sim<'static> {
         .min_message_latency(tick)
         .max_message_latency(tick)
         .fail_rate(0.0)
+        // Whoever stands still accepts nothing, and what wants to connect meanwhile waits.
+        .tcp_capacity(4096)
         .rng_seed(0)
         .build()
 }
@@ -391,7 +408,21 @@ fn script(scenario: &Scenario, choices: &Choices, only: Option<Integration>) -> 
         })
         .collect();
     publishes.sort_by_key(|publish| publish.at);
+    for (number, publish) in (0..).zip(&mut publishes) {
+        say_version(scenario, number, &mut publish.body);
+    }
     Script { endpoints, publishes }
+}
+
+/// The events are about one entity after the other, in the order in which they are published.
+fn say_version(scenario: &Scenario, number: u64, body: &mut Vec<u8>) {
+    if scenario.entities == 0 {
+        return;
+    }
+    let (entity, version) = (number % scenario.entities, number / scenario.entities + 1);
+    body.truncate(body.len().saturating_sub(2));
+    let data = format!(", \"data\": {{ \"id\": \"cart-{entity}\", \"version\": {version} }} }}");
+    body.extend_from_slice(data.as_bytes());
 }
 
 fn partitions(
@@ -447,6 +478,38 @@ fn clock_steps(
     steps
 }
 
+/// Times in which a store refuses every write.
+fn full_stores(
+    scenario: &Scenario,
+    choices: &Choices,
+    faults: &Faults,
+    journal: &Journal,
+) -> BTreeMap<&'static str, (Timestamp, Timestamp)> {
+    let per_mille = faults.per_mille(Fault::StoreFull);
+    let mut full = BTreeMap::new();
+    for host in [SENDER, RECEIVER] {
+        let is_on = choices.chance(host, "store full", per_mille);
+        let from =
+            epoch().plus(Millis::new(choices.draw(host, "full from", scenario.safety.get())));
+        let seconds = choices.between(host, "full for", 1, 20);
+        if is_on {
+            journal.chose(Fault::StoreFull);
+            full.insert(host, (from, from.plus(Millis::from_secs(seconds))));
+        }
+    }
+    full
+}
+
+/// Bodies say which version of which entity they are about, if they are to be ordered.
+fn ordering(scenario: &Scenario) -> Option<OrderingRule> {
+    if scenario.entities == 0 {
+        return None;
+    }
+    let pointer = |text: &str| Pointer::try_from(text.to_owned()).ok();
+    let (entity, version) = (pointer(ENTITY_AT)?, pointer(VERSION_AT)?);
+    Some(OrderingRule { entity, version, late: Late::default() })
+}
+
 fn receiver_config(scenario: &Scenario, script: &Script) -> ReceiverConfig {
     let downstream = Downstream::new(&format!("http://{DOWNSTREAM}/entries"))
         .ok()
@@ -460,7 +523,7 @@ fn receiver_config(scenario: &Scenario, script: &Script) -> ReceiverConfig {
                 id: SourceId::new(integration.source()).ok()?,
                 secrets: Secrets::one(Secret::from_bytes(integration.key.clone()).ok()?),
                 tolerance: TOLERANCE,
-                ordering: None,
+                ordering: ordering(scenario),
                 downstream: downstream.clone(),
             })
         })

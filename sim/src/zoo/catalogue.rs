@@ -7,13 +7,17 @@ use crate::checkers::Invariant::{
 };
 use crate::suite::Gate;
 
-/// In which worlds a mutant lives.
-macro_rules! on_wire {
-    (both) => {
-        true
+/// Where a mutant lives in the wire world: with everything at once, where it does in the model world, or
+/// nowhere.
+macro_rules! wire_scenario {
+    (both, $scenario:literal) => {
+        Some("mixed")
     };
-    (model) => {
-        false
+    (both_there, $scenario:literal) => {
+        Some($scenario)
+    };
+    (model, $scenario:literal) => {
+        None
     };
 }
 
@@ -46,7 +50,7 @@ macro_rules! mutants {
                         seen: $seen,
                         killer: $killer,
                         scenario: $scenario,
-                        on_wire: on_wire!($worlds),
+                        wire_scenario: wire_scenario!($worlds, $scenario),
                     },)*
                 }
             }
@@ -64,7 +68,7 @@ mutants! {
             "A crash between the two commits leaves the id behind, and the retry passes for a duplicate."
             "the first seed document";
         EnqueueInMemory = "R02" "inserts the id, then queues in memory" By(&[DoneMeansDone, Liveness]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "What is in the queue when the process ends is gone, and the id says that it was taken."
             "the second seed document's counter-example";
         CheckThenInsert = "R03" "looks for the id, then inserts it" By(&[ExactlyOnce]),
@@ -84,7 +88,7 @@ mutants! {
             "A crash in between loses the effect."
             "";
         DedupByUnsignedHeader = "R07" "knows duplicates by an unsigned header" By(&[ExactlyOnce]),
-            "unanswered" model
+            "unanswered" both_there
             "The header differs between attempts, or is taken off on the way: the same event passes twice."
             "open-mercato#1394";
         DedupInMemory = "R08" "knows duplicates in memory only" By(&[ExactlyOnce]),
@@ -108,23 +112,23 @@ mutants! {
             "The store was busy or full; the event is nowhere, and counts as delivered."
             "PageSpace#1588";
         VerifiesReserialised = "R13" "verifies re-serialised JSON" By(&[Identity]),
-            "mixed" model
+            "mixed" both
             "A body that its JSON library would write otherwise is refused."
             "stripe-node#356, octokit/webhooks.js#71";
         OneSidedTolerance = "R14" "checks the timestamp on one side" By(&[Identity]),
-            "clock-trouble" model
+            "clock-trouble" both_there
             "A timestamp far in the past passes, so a recorded request can be replayed for ever."
             "";
         TimestampNotSigned = "R15" "does not sign the timestamp" By(&[Identity]),
-            "clock-trouble" model
+            "clock-trouble" both_there
             "Whoever recorded a request gives it a new timestamp, and it passes."
             "HSReplay.net#342";
         FirstSignatureOnly = "R16" "checks the first signature only" By(&[Identity]),
-            "rotation" model
+            "rotation" both_there
             "During a rotation the right signature is the second."
             "svix-webhooks#2393";
         NoVersionCompare = "R17" "applies older versions over newer" By(&[Order]),
-            "reorder" model
+            "reorder" both_there
             "A retried event arrives after its successor and takes the entity back."
             "cashier-stripe#1201";
         ClaimWithoutLease = "R18" "claims work without a lease" By(&[DoneMeansDone, Liveness]),
@@ -132,23 +136,23 @@ mutants! {
             "A crash strands the claimed row for ever."
             "";
         LeaseWithoutFence = "R19" "lease shorter than work, no fence" By(&[ExactlyOnce]),
-            "lease-and-pause" model
+            "lease-and-pause" both_there
             "Another worker takes the row over while the first still works, and both apply."
             "";
         DownstreamWithoutKey = "R20" "no idempotency key downstream" By(&[ExactlyOnce]),
-            "downstream-unknown" both
+            "downstream-unknown" both_there
             "An answer is lost, the call is made again, and the other side cannot tell."
             "";
         UnknownIsDone = "R20b" "takes an unknown call for done" By(&[DoneMeansDone]),
-            "downstream-unknown" both
+            "downstream-unknown" both_there
             "The call never took effect, and nobody makes it again."
             "";
         UnknownIsFailed = "R20c" "takes an unknown call for failed" By(&[DoneMeansDone]),
-            "downstream-unknown" both
+            "downstream-unknown" both_there
             "It is given up as having had no effect, and it has had one."
             "";
         QueueWithoutSweep = "R21" "wakes by a queue only, never sweeps" By(&[DoneMeansDone, Liveness]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "A wake-up that is lost in a crash strands its row."
             "";
         DedupAcrossSources = "R22" "one id space for all sources" By(&[DoneMeansDone, Durable]),
@@ -156,11 +160,11 @@ mutants! {
             "The second of two integrations that get the same event id is told that it has it already."
             "";
         RecordsBeforeVerify = "R23" "records ids before verifying" By(&[DoneMeansDone, Durable]),
-            "mixed" model
+            "mixed" both
             "A forged request burns the id of the real one that follows."
             "";
         CrashOnMalformed = "R24" "a malformed signature ends the process" By(&[Sound]),
-            "mixed" model
+            "mixed" both
             "Anybody can keep the receiver down with one request."
             "";
     }
@@ -174,11 +178,11 @@ mutants! {
             "A crash between answer and commit loses an event that the application no longer has."
             "";
         PersistThenFanOut = "S02" "stores the event, then its deliveries" By(&[NoLoss]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "A crash in between leaves an event that goes nowhere, and the retried publish finds it stored."
             "bunmail#184";
         EnqueueThenPersist = "S03" "queues in memory, stores later" By(&[NoLoss, Durable]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "The acknowledged event is in memory only."
             "vexa#614";
         NewIdOnRetry = "S04" "gives each retry a new event id" By(&[Identity, ExactlyOnce, NoInvention]),
@@ -186,7 +190,7 @@ mutants! {
             "No receiver can tell the retry from another event."
             "devlane#306";
         FrozenTimestamp = "S05" "signs the timestamp of the creation" By(&[Identity, Liveness]),
-            "receiver-outage-24h" model
+            "receiver-outage-24h" both
             "After the tolerance every retry is refused as a replay."
             "better-auth#8844, svix-webhooks#93";
         ReencodedBody = "S06" "encodes the body again for a retry" By(&[Identity, NoInvention]),
@@ -194,7 +198,7 @@ mutants! {
             "The signature no longer fits, or fits another body."
             "margince#181, svix-webhooks#864";
         UnsignedRetry = "S07" "retries without signature headers" By(&[Identity]),
-            "mixed" model
+            "mixed" both
             "The retry path builds its own request and forgets to sign it."
             "foundations#10219, firecrawl#3756";
         TimeoutIsSuccess = "S08" "counts a timeout as success" By(&[DoneMeansDone]),
@@ -238,7 +242,7 @@ mutants! {
             "Two workers see the same due row and both send."
             "e2a#62, mycelium#192";
         LeaseShorterThanTimeout = "S16" "a lease shorter than the timeout" By(&[Fencing, WithinGate]),
-            "slow-endpoint" model
+            "slow-endpoint" both_there
             "The claim ends while the request is under way, and a second one begins."
             "endatix#956, foundations#10832";
         InFlightIgnored = "S17" "never looks at rows in flight again" By(&[Liveness]),
@@ -250,11 +254,11 @@ mutants! {
             "After some dozen attempts the wait is negative, or nothing: a hot loop."
             "bifrost#5249, backrest#618";
         JitterBelowRetryAfter = "S19" "jitter goes below Retry-After" By(&[OnSchedule]),
-            "retry-after-storm" model
+            "retry-after-storm" both_there
             "The receiver asked for more time than it gets."
             "";
         RetryAfterUnits = "S20" "reads Retry-After in milliseconds" By(&[OnSchedule]),
-            "retry-after-storm" model
+            "retry-after-storm" both_there
             "120 becomes an eighth of a second."
             "omnidesk#146";
         RetryAfterThousandfold = "S20b" "reads Retry-After a thousandfold" By(&[OnSchedule]),
@@ -290,7 +294,7 @@ mutants! {
             "All workers wait for a receiver that never answers."
             "metagraphed#9740, keygen-api#771";
         FanOutAsOneUnit = "S27" "retries all endpoints of an event" By(&[Terminal, OnSchedule]),
-            "mixed" model
+            "mixed" both
             "One endpoint fails, and those that succeeded get the event again."
             "formbricks#9123, alertmanager#1494";
         FanOutNotIdempotent = "S28" "a repeated fan-out makes new deliveries" By(&[NoLoss]),
@@ -298,19 +302,19 @@ mutants! {
             "The publish is repeated after a lost answer, and every endpoint gets two deliveries."
             "";
         ResendEndsSchedule = "S29" "a manual resend ends the schedule" By(&[Terminal]),
-            "replay-and-recover" model
+            "replay-and-recover" both_there
             "The resend fails, and the automatic retries are gone."
             "";
         ResendClearsLease = "S30" "a resend in flight clears the lease" By(&[Fencing]),
-            "replay-and-recover" model
+            "replay-and-recover" both_there
             "Two attempts of one delivery are under way."
             "";
         DisabledDropsEvents = "S31" "drops events of disabled endpoints" By(&[NoLoss]),
-            "disable-and-delete" model
+            "disable-and-delete" both_there
             "The publish is acknowledged, and the event is nowhere."
             "";
         LastSuccessDisables = "S32" "the last attempt disables, successful or not" By(&[Liveness]),
-            "few-attempts" model
+            "few-attempts" both_there
             "An endpoint that works is switched off because its attempts were used up."
             "";
         RestartRearms = "S33" "a restart re-arms dead deliveries" By(&[Terminal, OnSchedule]),
@@ -326,15 +330,15 @@ mutants! {
             "A crash in between: nobody is told that a delivery was given up."
             "";
         RotationWithoutOverlap = "S35" "rotates without overlap" By(&[Identity, Liveness]),
-            "rotation" model
+            "rotation" both_there
             "Receivers that have not changed over yet refuse what is signed with the new secret only."
             "ay-framework#407";
         ResolvesTwice = "S36" "resolves again after the check" By(&[Address]),
-            "mixed" model
+            "mixed" both
             "The second answer is another address: DNS rebinding."
             "mlflow#24258";
         FirstAnswerOnly = "S37" "checks the first answer only" By(&[Address]),
-            "mixed" model
+            "mixed" both
             "The connection goes to the second."
             "GHSA-r2x7-427f-rq69, VibeNVR#297";
         WatermarkScan = "S38" "fans out by a watermark of ids" By(&[NoLoss]),
@@ -342,7 +346,7 @@ mutants! {
             "Rows that commit out of order lie below the mark and are skipped."
             "";
         ReplyBeforeGroupCommit = "S39" "answers before its group commits" By(&[Durable, NoLoss]),
-            "crash-everywhere" model
+            "crash-everywhere" both
             "The answer says committed, and a crash says otherwise."
             "";
         NoFencing = "S40" "a paused owner writes after its lease" By(&[Fencing]),
@@ -350,11 +354,11 @@ mutants! {
             "Two processes believe that they own the shard."
             "";
         WallClock = "S41" "waits by a wall clock that steps back" By(&[OnSchedule]),
-            "clock-trouble" model
+            "clock-trouble" both_there
             "Nothing is due for as long as the clock went back."
             "";
         BacklogAtOnce = "S42" "the whole backlog leaves at once" By(&[WithinGate]),
-            "backlog-drain" model
+            "backlog-drain" both_there
             "A receiver that has just recovered is knocked over again."
             "alertmanager#2286";
     }
@@ -403,7 +407,7 @@ mutants! {
             "The checker of exactly once accepts two effects, and with it every mutant that it alone finds."
             "";
         ForgetsDraws = "H05" "recorded histories are not replayed" Killer::Gate(Gate::Deterministic),
-            "mixed" model
+            "mixed" both
             "The same seed gives another history, and a failure cannot be shown again."
             "";
     }

@@ -23,19 +23,111 @@ use super::ReceiverMutant;
 /// How long R09 knows what it has applied.
 const KEPT: Millis = Millis::from_secs(10);
 
+/// How long R02's queue is.
+const QUEUED: Millis = Millis::new(200);
+
+/// How long R19's lease is.
+const LEASE: Millis = Millis::from_secs(1);
+
+/// Tells whether something that was not verified is known of a request.
+pub(crate) type Met = Arc<dyn Fn(&Verified) -> bool + Send + Sync>;
+
 /// A store with one wrong transaction.
 #[derive(Clone)]
 pub(crate) struct WrongInbox<H> {
     inner: SqliteInbox<H>,
     host: H,
     mutant: ReceiverMutant,
-    /// What R08 remembers; a restart begins with nothing.
+    /// What R08 remembers, and what R21 has queued; a restart begins with nothing.
     remembered: Arc<Mutex<BTreeSet<(SourceId, EventId)>>>,
+    /// R07 and R23: whether what they know a request by was known before.
+    is_met: Met,
 }
 
 impl<H: Host> WrongInbox<H> {
-    pub(crate) fn new(inner: SqliteInbox<H>, host: H, mutant: ReceiverMutant) -> Self {
-        Self { inner, host, mutant, remembered: Arc::default() }
+    pub(crate) fn new(inner: SqliteInbox<H>, host: H, mutant: ReceiverMutant, is_met: Met) -> Self {
+        Self { inner, host, mutant, remembered: Arc::default(), is_met }
+    }
+
+    /// R02: the id is committed as processed, and what is to be done waits in memory.
+    async fn enqueue_in_memory(&self, delivery: Verified) -> Result<Recorded, StoreError> {
+        let database = self.inner.database().clone();
+        let inserted = {
+            let delivery = delivery.clone();
+            database.write(move |c| insert_applied(c, &delivery)).await?
+        };
+        if !inserted {
+            return Ok(Recorded::Duplicate);
+        }
+        let host = self.host.clone();
+        self.host.spawn(async move {
+            host.sleep(QUEUED).await;
+            // Whether it worked, nobody will know.
+            let _ = database.write(move |c| insert_effect(c, &delivery)).await;
+        });
+        Ok(Recorded::New)
+    }
+
+    /// R21: what is recorded is queued in memory, and found nowhere else.
+    async fn record_and_queue(&self, delivery: Verified) -> Result<Recorded, StoreError> {
+        let key = (delivery.source.clone(), delivery.event_id.clone());
+        let recorded = self.inner.record(delivery).await?;
+        if recorded == Recorded::New {
+            self.remembered.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        }
+        Ok(recorded)
+    }
+
+    /// R18 and R21: what a former process has claimed stays so.
+    fn strands(&self) -> bool {
+        matches!(self.mutant, ReceiverMutant::ClaimWithoutLease | ReceiverMutant::QueueWithoutSweep)
+    }
+
+    /// R21: whether this process knows of no work.
+    fn is_queue_empty(&self) -> bool {
+        self.mutant == ReceiverMutant::QueueWithoutSweep
+            && self.remembered.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// R19: another worker takes the row over once its lease has ended, if it is still claimed.
+    fn take_over_later(&self, work: &Work, moment: Moment) {
+        let (host, database) = (self.host.clone(), self.inner.database().clone());
+        let (entry, text) = (work.entry.clone(), summary(&work.body));
+        self.host.spawn(async move {
+            host.sleep(LEASE).await;
+            let now = host.now();
+            // If the store refuses, nobody tries again.
+            let _ = database
+                .write(move |c| {
+                    let stored = rows::load_entry(c, &entry.source, &entry.event_id)?;
+                    if stored.is_some_and(|stored| stored == entry) {
+                        rows::insert_effect(c, &entry.source, &entry.event_id, now, &text)?;
+                        mark(c, &entry, &moment)?;
+                    }
+                    Ok(())
+                })
+                .await;
+        });
+    }
+
+    /// R17 and R19: the effect is applied and the version written, whatever is stored by now.
+    async fn apply_regardless(
+        &self,
+        work: &Work,
+        versioned: Option<Versioned>,
+        moment: Moment,
+    ) -> Result<Applied, StoreError> {
+        let (entry, text, now) = (work.entry.clone(), summary(&work.body), moment.now);
+        self.inner
+            .database()
+            .write(move |c| {
+                rows::insert_effect(c, &entry.source, &entry.event_id, now, &text)?;
+                if let Some(versioned) = &versioned {
+                    rows::set_entity_version(c, &entry, versioned)?;
+                }
+                mark(c, &entry, &moment)
+            })
+            .await
     }
 
     /// R01: the id is committed as processed, and only then the event is processed.
@@ -193,6 +285,14 @@ impl<H: Host> InboxStore for WrongInbox<H> {
                 });
                 Ok(Recorded::New)
             }
+            ReceiverMutant::EnqueueInMemory => self.enqueue_in_memory(delivery).await,
+            ReceiverMutant::QueueWithoutSweep => self.record_and_queue(delivery).await,
+            ReceiverMutant::RecordsBeforeVerify | ReceiverMutant::DedupByUnsignedHeader
+                if (self.is_met)(&delivery) =>
+            {
+                Ok(Recorded::Duplicate)
+            }
+            ReceiverMutant::DedupByUnsignedHeader => self.process(delivery).await,
             ReceiverMutant::DedupExpires => {
                 self.forget(delivery.received_at).await?;
                 self.inner.record(delivery).await
@@ -211,21 +311,33 @@ impl<H: Host> InboxStore for WrongInbox<H> {
     }
 
     async fn recover(&self, moment: Moment) -> Result<u64, StoreError> {
-        if self.mutant == ReceiverMutant::ClaimWithoutLease {
+        if self.strands() {
             return Ok(0);
         }
         self.inner.recover(moment).await
     }
 
     async fn release_expired(&self, moment: Moment) -> Result<u64, StoreError> {
-        if self.mutant == ReceiverMutant::ClaimWithoutLease {
+        if self.strands() {
             return Ok(0);
         }
         self.inner.release_expired(moment).await
     }
 
     async fn claim(&self, moment: Moment) -> Result<Option<Work>, StoreError> {
-        self.inner.claim(moment).await
+        if self.is_queue_empty() {
+            return Ok(None);
+        }
+        let work = self.inner.claim(moment.clone()).await?;
+        if self.mutant == ReceiverMutant::LeaseWithoutFence
+            && let Some(work) = &work
+        {
+            self.take_over_later(work, moment);
+        }
+        if self.mutant == ReceiverMutant::QueueWithoutSweep {
+            self.remembered.lock().unwrap_or_else(PoisonError::into_inner).pop_first();
+        }
+        Ok(work)
     }
 
     async fn apply(
@@ -237,6 +349,9 @@ impl<H: Host> InboxStore for WrongInbox<H> {
         match self.mutant {
             ReceiverMutant::ApplyThenMark => self.apply_then_mark(work, moment).await,
             ReceiverMutant::MarkThenApply => self.mark_then_apply(work, moment).await,
+            ReceiverMutant::NoVersionCompare | ReceiverMutant::LeaseWithoutFence => {
+                self.apply_regardless(work, versioned, moment).await
+            }
             _ => self.inner.apply(work, versioned, moment).await,
         }
     }
@@ -258,6 +373,9 @@ impl<H: Host> InboxStore for WrongInbox<H> {
     }
 
     async fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
+        if self.is_queue_empty() {
+            return Ok(None);
+        }
         self.inner.next_wake().await
     }
 

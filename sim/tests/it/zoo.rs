@@ -2,7 +2,7 @@
 
 use hookproof_sim::checkers::Invariant;
 use hookproof_sim::choices::Choices;
-use hookproof_sim::scenario::Scenario;
+use hookproof_sim::scenario::{Scenario, shipped};
 use hookproof_sim::suite::{self, Part, Plan, Verdict, World};
 use hookproof_sim::wire;
 use hookproof_sim::zoo::hunt::{Weapon, hunt};
@@ -219,6 +219,151 @@ fn s33_a_restart_that_tries_again_what_is_dead_is_not_terminal() {
 }
 
 #[test]
+fn r02_what_is_queued_in_memory_is_lost_in_a_crash() {
+    is_killed(Mutant::Receiver(ReceiverMutant::EnqueueInMemory));
+}
+
+#[test]
+fn r13_verifying_json_that_was_written_again_refuses_what_is_valid() {
+    is_killed(Mutant::Receiver(ReceiverMutant::VerifiesReserialised));
+}
+
+#[test]
+fn r14_a_tolerance_on_one_side_takes_what_is_long_past() {
+    is_killed(Mutant::Receiver(ReceiverMutant::OneSidedTolerance));
+}
+
+#[test]
+fn r15_a_timestamp_that_is_not_signed_can_be_changed() {
+    is_killed(Mutant::Receiver(ReceiverMutant::TimestampNotSigned));
+}
+
+#[test]
+fn r16_the_first_signature_only_is_the_wrong_one_in_a_rotation() {
+    is_killed(Mutant::Receiver(ReceiverMutant::FirstSignatureOnly));
+}
+
+#[test]
+fn r17_no_version_compare_takes_an_entity_back() {
+    is_killed(Mutant::Receiver(ReceiverMutant::NoVersionCompare));
+}
+
+#[test]
+fn r21_a_wake_up_that_is_lost_strands_its_row() {
+    is_killed(Mutant::Receiver(ReceiverMutant::QueueWithoutSweep));
+}
+
+#[test]
+fn r23_a_forged_request_burns_the_id_of_the_real_one() {
+    is_killed(Mutant::Receiver(ReceiverMutant::RecordsBeforeVerify));
+}
+
+#[test]
+fn r24_a_malformed_signature_breaks_the_receiver_down() {
+    is_killed(Mutant::Receiver(ReceiverMutant::CrashOnMalformed));
+}
+
+#[test]
+fn s03_what_is_accepted_into_a_queue_is_not_durable() {
+    is_killed(Mutant::Sender(SenderMutant::EnqueueThenPersist));
+}
+
+#[test]
+fn s05_the_timestamp_of_the_creation_is_not_that_of_the_attempt() {
+    is_killed(Mutant::Sender(SenderMutant::FrozenTimestamp));
+}
+
+#[test]
+fn s07_a_retry_without_signature_is_another_request() {
+    is_killed(Mutant::Sender(SenderMutant::UnsignedRetry));
+}
+
+#[test]
+fn s16_a_lease_shorter_than_the_timeout_lets_two_attempts_run() {
+    is_killed(Mutant::Sender(SenderMutant::LeaseShorterThanTimeout));
+}
+
+#[test]
+fn s19_jitter_below_retry_after_is_off_schedule() {
+    is_killed(Mutant::Sender(SenderMutant::JitterBelowRetryAfter));
+}
+
+#[test]
+fn s20_retry_after_in_milliseconds_is_off_schedule() {
+    is_killed(Mutant::Sender(SenderMutant::RetryAfterUnits));
+}
+
+#[test]
+fn s27_a_fan_out_as_one_unit_sends_again_what_was_delivered() {
+    is_killed(Mutant::Sender(SenderMutant::FanOutAsOneUnit));
+}
+
+#[test]
+fn s29_a_resend_that_ends_the_schedule_is_not_terminal() {
+    is_killed(Mutant::Sender(SenderMutant::ResendEndsSchedule));
+}
+
+#[test]
+fn s30_a_resend_in_flight_clears_the_live_lease() {
+    is_killed(Mutant::Sender(SenderMutant::ResendClearsLease));
+}
+
+#[test]
+fn s31_an_event_to_a_disabled_endpoint_is_dropped() {
+    is_killed(Mutant::Sender(SenderMutant::DisabledDropsEvents));
+}
+
+#[test]
+fn s32_a_last_attempt_that_succeeds_disables_its_endpoint() {
+    is_killed(Mutant::Sender(SenderMutant::LastSuccessDisables));
+}
+
+#[test]
+fn s35_a_rotation_without_overlap_signs_with_what_nobody_knows_yet() {
+    is_killed(Mutant::Sender(SenderMutant::RotationWithoutOverlap));
+}
+
+#[test]
+fn s36_resolving_again_leads_to_a_denied_address() {
+    is_killed(Mutant::Sender(SenderMutant::ResolvesTwice));
+}
+
+#[test]
+fn s37_checking_the_first_answer_only_leads_to_a_denied_address() {
+    is_killed(Mutant::Sender(SenderMutant::FirstAnswerOnly));
+}
+
+#[test]
+fn s39_an_answer_before_the_commit_is_not_durable() {
+    is_killed(Mutant::Sender(SenderMutant::ReplyBeforeGroupCommit));
+}
+
+#[test]
+fn s41_a_wall_clock_that_steps_back_keeps_what_is_due_waiting() {
+    is_killed(Mutant::Sender(SenderMutant::WallClock));
+}
+
+#[test]
+fn s42_a_backlog_that_leaves_at_once_is_beyond_the_drain_rate() {
+    is_killed(Mutant::Sender(SenderMutant::BacklogAtOnce));
+}
+
+#[test]
+fn r07_an_unsigned_header_is_no_name_of_an_event() {
+    is_killed(Mutant::Receiver(ReceiverMutant::DedupByUnsignedHeader));
+}
+
+#[test]
+fn r19_a_lease_shorter_than_the_work_applies_twice() {
+    is_killed(Mutant::Receiver(ReceiverMutant::LeaseWithoutFence));
+}
+
+#[test]
+fn s02_an_event_that_is_stored_before_its_deliveries_goes_nowhere() {
+    is_killed(Mutant::Sender(SenderMutant::PersistThenFanOut));
+}
+
+#[test]
 fn h01_a_crash_that_crashes_nothing_is_seen_to_have_no_effect() {
     is_caught(HarnessMutant::CrashesNothing);
 }
@@ -234,9 +379,27 @@ fn h03_a_checker_of_an_empty_ledger_is_seen_to_see_nothing() {
 }
 
 #[test]
+fn h05_choices_that_are_not_replayed_are_seen_to_differ() {
+    is_caught(HarnessMutant::ForgetsDraws);
+}
+
+/// Those that need no fault and no person to go wrong.
+const ALWAYS_WRONG: &[&str] = &["R13", "R22", "S03", "S14"];
+
+#[test]
+fn a_mutant_is_wrong_in_nothing_else_where_nothing_goes_wrong() {
+    let calm = Scenario { events: (4, 4), ..shipped::steady() }.on_wire();
+    for mutant in Mutant::on_wire() {
+        let found = wire::run(&calm, &Choices::seeded(0), Some(mutant)).violation;
+        let is_to_be_found = ALWAYS_WRONG.contains(&mutant.id());
+        assert_eq!(found.is_some(), is_to_be_found, "{mutant}: {found:?}");
+    }
+}
+
+#[test]
 fn every_mutant_has_a_test_above() {
     let ids: Vec<_> = Mutant::on_wire().into_iter().map(Mutant::id).collect();
-    assert_eq!(ids.len(), 29);
+    assert_eq!(ids.len(), 59);
     for id in ids {
         let name = format!("fn {}_", id.to_lowercase());
         assert!(include_str!("zoo.rs").contains(&name), "{id} has no test");

@@ -235,6 +235,8 @@ impl World<'_> {
             headers: u64::from(request.signatures[0].is_some()),
             timestamp: request.timestamp,
             wall: self.wall(process),
+            // It is signed when it is written.
+            stood_still: Millis::ZERO,
             is_signed,
             is_claimed,
             by: self.hosts.life(process),

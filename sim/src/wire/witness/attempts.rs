@@ -7,6 +7,7 @@ use hookproof_core::time::{Millis, Timestamp};
 use super::{Moment, Witness};
 use crate::fact::{Fact, SentRequest};
 use crate::fault::Fault;
+use crate::sometimes::Sometimes;
 use crate::wire::host::{RECEIVER, SENDER};
 use crate::wire::request::RawRequest;
 use crate::wire::verify::{digest, is_signed, is_timely, timestamp};
@@ -34,6 +35,8 @@ pub(in crate::wire) struct Track {
     pub(in crate::wire) fault: Option<Fault>,
     /// It began while the hosts could not reach each other.
     pub(in crate::wire) met_partition: bool,
+    /// A wrong sender connects to something else than was judged.
+    pub(in crate::wire) is_diverted: bool,
     is_sent: bool,
     /// The receiver answered, whether or not the sender heard.
     is_answered: bool,
@@ -42,6 +45,11 @@ pub(in crate::wire) struct Track {
 }
 
 impl Witness {
+    /// When the delivery of an attempt was created.
+    pub(in crate::wire) fn created_at(&self, name: &AttemptName) -> Option<Timestamp> {
+        self.sender.seen().delivery(&name.delivery).map(|delivery| delivery.created_at)
+    }
+
     /// What is known of an attempt, to be added to.
     pub(in crate::wire) fn track(&mut self, name: &AttemptName) -> &mut Track {
         self.attempts.entry(name.clone()).or_default()
@@ -83,6 +91,7 @@ impl Witness {
         let id = request.header("webhook-id").unwrap_or_default();
         let names: Vec<&str> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
         let is_signed = self.is_signed(request);
+        self.reached_by_signatures(request, self.keys_of(request));
         let published = self.bodies.get(&route.event).copied();
         // With the id of nothing that was published it is an invention, and no other body.
         let body = digest(&request.body);
@@ -95,6 +104,7 @@ impl Witness {
             headers: digest(names.join("\n").as_bytes()),
             timestamp: timestamp(request),
             wall: at.wall,
+            stood_still: self.stood_still_since(began, at.now),
             is_signed,
             is_claimed,
             by: at.life,
@@ -111,9 +121,9 @@ impl Witness {
         self.tell(self.latest(), &Fact::Ended { route, attempt: name.number });
     }
 
-    fn key_of(&self, request: &RawRequest) -> Option<&[u8]> {
+    fn keys_of(&self, request: &RawRequest) -> &[Vec<u8>] {
         let source = request.path.rsplit('/').next().unwrap_or_default();
-        self.keys.get(source).map(Vec::as_slice)
+        self.keys.get(source).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a receiver whose wall clock shows `wall` must take a request.
@@ -125,8 +135,11 @@ impl Witness {
     }
 
     fn is_signed(&self, request: &RawRequest) -> bool {
-        let signed = || self.key_of(request).is_some_and(|key| is_signed(request, key));
-        *request.is_signed.get_or_init(signed)
+        let keys = self.keys_of(request);
+        let signed = || keys.iter().any(|key| is_signed(request, key));
+        let (by, found) = request.is_signed.get_or_init(|| (keys.to_vec(), signed()));
+        // In a rotation, the keys can have changed since.
+        if by == keys { *found } else { signed() }
     }
 
     /// The receiver answers a request, which was valid or not when it left for it.
@@ -142,8 +155,14 @@ impl Witness {
         let id = request.header("webhook-id").unwrap_or_default();
         self.journal.line(now, RECEIVER, format!("answers {status} to {id}"));
         let is_valid = self.is_valid(request, wall);
+        if status == 200 {
+            self.reached(Sometimes::DuplicateDeduplicated);
+        }
         // If it grew too old on the way, nobody knows at which moment the receiver looked.
         let Some(is_valid) = is_valid.filter(|_| is_valid == was_valid) else { return };
+        if !is_valid && self.is_signed(request) && (400..500).contains(&status) {
+            self.reached(Sometimes::TimestampRefused);
+        }
         let event = self.names.event(id);
         let source = self.names.source(request.path.rsplit('/').next().unwrap_or_default());
         self.tell(now, &Fact::Judged { source, event, is_valid, status });
@@ -191,6 +210,11 @@ impl Witness {
             _ => false,
         };
         if has_happened {
+            match fault {
+                Fault::ResponseLost => self.reached(Sometimes::CommittedButUnanswered),
+                Fault::DnsRebinding => self.reached(Sometimes::AddressDenied),
+                _ => {}
+            }
             self.journal.fired(now, SENDER, fault, &record.outcome.to_string());
         }
     }
