@@ -88,15 +88,14 @@ async fn run_in_a_folder(
     keep: bool,
 ) -> Result<Tally, Failure> {
     let mut signals = Signals::new()?;
-    let mut random = SplitMix64::new(seed);
     let count = events.len() as u64;
-    let plan = Plan::draw(&mut random.branch(), count, kills_each);
+    let plan = Plan::draw(&mut SplitMix64::new(seed).branch(), count, kills_each);
     say(format_args!(
         "{} through a sender and a receiver that are killed {} each (seed {seed})",
         Counted(count, "event"),
         Counted(kills_each, "time")
     ));
-    let rig = Rig::build(&mut random.branch()).await?;
+    let rig = Rig::build().await?;
     let result = {
         let mut run = pin!(run_on(&rig, seed, plan, events));
         tokio::select! {

@@ -68,9 +68,10 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    /// Makes the folder, finds the ports, writes the configuration files. The secret is not drawn
-    /// from the seed.
-    pub(super) async fn build(random: &mut SplitMix64) -> Result<Self, Failure> {
+    /// Makes the folder, finds the ports, writes the configuration files. Neither the secret nor the
+    /// ports are drawn from the seed: two runs with the same seed must not want the same ports.
+    pub(super) async fn build() -> Result<Self, Failure> {
+        let mut random = SplitMix64::new(TokioHost.entropy());
         let secret = Secret::from_entropy(std::array::from_fn(|_| TokioHost.entropy()));
         let folder = tempfile::Builder::new().prefix("hookproof-demo-").tempdir();
         let folder = folder.map_err(|error| {
@@ -79,9 +80,9 @@ impl Rig {
                 "set TMPDIR to a folder that can be written",
             )
         })?;
-        let sender = free_address(random).await?;
+        let sender = free_address(&mut random).await?;
         let receiver = loop {
-            let address = free_address(random).await?;
+            let address = free_address(&mut random).await?;
             if address != sender {
                 break address;
             }
