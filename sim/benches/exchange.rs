@@ -19,8 +19,8 @@ fn exchanges(criterion: &mut Criterion) {
     });
     group.bench_function("in the wire world, without stores", |bencher| {
         let prepare = || Exchanges::new(EXCHANGES).expect("nothing is wrong");
-        let run = |exchanges: Exchanges| exchanges.run().expect("nothing goes wrong");
-        bencher.iter_batched(prepare, run, BatchSize::SmallInput);
+        let run = |exchanges: &mut Exchanges| exchanges.run().expect("nothing goes wrong");
+        bencher.iter_batched_ref(prepare, run, BatchSize::SmallInput);
     });
     group.bench_function("its stores", |bencher| {
         bencher.iter(|| in_the_stores(EXCHANGES).expect("nothing goes wrong"));

@@ -95,14 +95,15 @@ impl Exchanges {
         Ok(Self { stage, count })
     }
 
-    /// Lets them happen, one after the other, each on a connection of its own; tells how many were
-    /// answered.
+    /// Lets them happen, once: one after the other, each on a connection of its own. Tells how many were
+    /// answered. What was set up before is not taken down by this.
     ///
     /// # Errors
     ///
     /// What went wrong, which is a violation too.
-    pub fn run(self) -> Result<u32, String> {
+    pub fn run(&self) -> Result<u32, String> {
         let Self { stage, count } = self;
+        let count = *count;
         let answered = Arc::new(AtomicU32::new(0));
         let mut sim = simulation();
         let shared = stage.clone();
@@ -115,7 +116,7 @@ impl Exchanges {
             let (stage, answers) = (shared.clone(), answers.clone());
             async move { live(SENDER, &stage, |host| sends(host, count, answers)).await }
         });
-        run(&mut sim, &stage, || answered.load(Ordering::Relaxed) == count)?;
+        run(&mut sim, stage, || answered.load(Ordering::Relaxed) == count)?;
         match stage.witness().violation() {
             Some(violation) => Err(format!("{}: {}", violation.invariant, violation.what)),
             None => Ok(count),

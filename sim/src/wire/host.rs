@@ -132,7 +132,7 @@ impl SimHost {
 
     /// `work`, which is part of an attempt.
     pub(super) fn in_attempt<T: Future>(&self, name: AttemptName, work: T) -> InAttempt<T> {
-        InAttempt { task: Box::pin(work), name, stage: self.stage.clone() }
+        InAttempt { task: Box::pin(work), name: Some(name), stage: self.stage.clone() }
     }
 
     fn crash_fault(&self) -> Option<Fault> {
@@ -237,7 +237,8 @@ fn reading(now: Timestamp, wall_ahead_ms: i64) -> Reading {
 /// The work of an attempt: whatever it does, it is known for which attempt.
 pub(super) struct InAttempt<T> {
     task: Pin<Box<T>>,
-    name: AttemptName,
+    /// There except while the work runs: then the stage has it.
+    name: Option<AttemptName>,
     stage: Arc<Stage>,
 }
 
@@ -245,9 +246,11 @@ impl<T: Future> Future for InAttempt<T> {
     type Output = T::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T::Output> {
-        *lock(&self.stage.current) = Some(self.name.clone());
+        let name = self.name.take();
+        *lock(&self.stage.current) = name;
         let polled = self.task.as_mut().poll(cx);
-        *lock(&self.stage.current) = None;
+        let name = lock(&self.stage.current).take();
+        self.name = name;
         polled
     }
 }
