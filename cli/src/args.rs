@@ -56,7 +56,8 @@ pub(crate) fn instant(text: &str) -> Result<Instant, String> {
         return Ok(Instant::Now);
     }
     let at: jiff::Timestamp = text.parse().map_err(|_| {
-        "write a date, a time and an offset as RFC 3339 has them, as in 2026-01-01T00:00:00Z, or now"
+        "write a date, a time and an offset as RFC 3339 has them, before 9999-12-30, as in \
+         2026-01-01T00:00:00Z, or now"
             .to_owned()
     })?;
     Ok(Instant::At(Timestamp::from_millis(at.as_millisecond())))

@@ -28,8 +28,8 @@ pub(crate) fn read<T: DeserializeOwned>(
 ) -> Result<ConfigFile<T>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::usage(
-            format!("cannot read the configuration file {}: {error}", path.display()),
-            "give the path of a TOML file to --config",
+            format!("cannot read the file {}: {error}", path.display()),
+            "give the path of a TOML file that can be read",
         )
     })?;
     let content = parse(path, &text, page)?;

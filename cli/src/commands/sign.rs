@@ -83,6 +83,7 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
     let at = instant_or_now(Some(timestamp));
     let message = Message { id: &id, at, method: &method, url: &url, body: &body };
     let signed = scheme.sign(&signer.keys, &message).map_err(refused)?;
+    check_headers(&signed)?;
     warn_of_body(scheme, &signed, &body, format);
     match format {
         SignFormat::Table => print(scheme, &url, &signed, output)?,
@@ -90,6 +91,17 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
         SignFormat::Curl => curl(&method, &url, &signed, path.as_deref(), output)?,
     }
     Ok(Ending::AsItShould)
+}
+
+/// A secret that is sent as it is must not bring a header field of its own.
+fn check_headers(signed: &Signed) -> Result<(), Failure> {
+    match signed.headers.iter().find(|(_, value)| value.contains(char::is_control)) {
+        None => Ok(()),
+        Some((name, _)) => Err(Failure::usage(
+            format!("nothing is signed: the value of `{name}` would hold a control character"),
+            "give a secret without line breaks and other control characters",
+        )),
+    }
 }
 
 /// Says what the body does not carry although a receiver looks for it there: it is sent as it is.

@@ -205,6 +205,7 @@ fn a_wrong_command_line_is_refused_without_showing_the_secret() {
         ("sign_tagged_secret", &["sign", "--secret", &tagged]),
         ("sign_unknown_scheme", &["sign", "--scheme=strip", "--secret=x"]),
         ("sign_no_id", &["sign", "--secret", SECRET]),
+        ("sign_line_break", &["sign", "--scheme=gitlab", "--secret=a\r\nX-Other: 1"]),
         ("verify_no_time", &["verify", "--scheme=github", "--secret=x", "--tolerance=5m"]),
     ] {
         let ran = run(arguments);

@@ -1,5 +1,7 @@
 //! The ways in which a JSON body changes when it is parsed and written again.
 
+use std::borrow::Cow;
+
 /// How JSON is laid out: what follows a comma and a colon, how a line ends, and by how many spaces
 /// each is indented, if there are lines at all.
 struct Layout {
@@ -57,18 +59,88 @@ const SPELLINGS: [(Spelling, &str); 6] = [
 /// Those of a body with sorted keys, in which all that need not be escaped is written out already.
 const SPELLINGS_SORTED: [(Spelling, &str); 3] = [AS_IT_IS, ASCII, HTML];
 
-/// The body in each other spelling of the same JSON, with what that is: at most six layouts of nine
+/// The body in each other spelling of the same JSON, with what that is: at most six layouts of twenty-one
 /// spellings, each with and without a line break at its end.
 pub(crate) fn respelt(body: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found: Vec<(String, Vec<u8>)> = Vec::new();
     let Some(tokens) = std::str::from_utf8(body).ok().and_then(tokens) else { return found };
     add(&mut found, body, &tokens, "", &SPELLINGS);
+    for (write, how) in NUMBERS {
+        let rewritten: Vec<_> = tokens.iter().map(|token| number(token, write)).collect();
+        let rewritten: Vec<&str> = rewritten.iter().map(AsRef::as_ref).collect();
+        if rewritten != tokens {
+            add(&mut found, body, &rewritten, how, &SPELLINGS);
+        }
+    }
     if let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) {
         let sorted = value.to_string();
-        let tokens = self::tokens(&sorted).unwrap_or_default();
-        add(&mut found, body, &tokens, ", keys sorted and numbers rewritten", &SPELLINGS_SORTED);
+        let sorted = self::tokens(&sorted).unwrap_or_default();
+        let how = match numbers(&sorted) == numbers(&tokens) {
+            true => ", keys sorted",
+            false => ", keys sorted and numbers rewritten",
+        };
+        add(&mut found, body, &sorted, how, &SPELLINGS_SORTED);
     }
     found
+}
+
+/// How a number is written again that was read as a double; `None` where it is left as it was.
+type WriteNumber = fn(&str) -> Option<String>;
+
+const NUMBERS: [(WriteNumber, &str); 2] = [
+    (by_javascript, ", numbers as JavaScript writes them"),
+    (by_python, ", numbers as Python writes them"),
+];
+
+fn number<'a>(token: &'a str, write: WriteNumber) -> Cow<'a, str> {
+    let written = is_number(token).then(|| write(token)).flatten();
+    written.map_or(Cow::Borrowed(token), Cow::Owned)
+}
+
+fn is_number(token: &str) -> bool {
+    token.starts_with(|c: char| c == '-' || c.is_ascii_digit())
+}
+
+/// The numbers of a text, in the order of their spelling.
+fn numbers<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
+    let mut numbers: Vec<_> = tokens.iter().copied().filter(|token| is_number(token)).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// `JSON.stringify`: every number is a double (ECMA-262, Number::toString).
+fn by_javascript(token: &str) -> Option<String> {
+    let value: f64 = token.parse().ok().filter(|value: &f64| value.is_finite())?;
+    if value == 0.0 {
+        return Some("0".to_owned());
+    }
+    match value.abs() {
+        1e-6..1e21 => Some(value.to_string()),
+        _ => Some(with_sign(&format!("{value:e}"), 1)),
+    }
+}
+
+/// `json.dumps`: what has neither a point nor an exponent is an integer of any length, all else a
+/// double, written as `repr` has it.
+fn by_python(token: &str) -> Option<String> {
+    if !token.contains(['.', 'e', 'E']) {
+        return None;
+    }
+    let value: f64 = token.parse().ok().filter(|value: &f64| value.is_finite())?;
+    match value.abs() {
+        0.0 | 1e-4..1e16 => Some(format!("{value:?}")),
+        _ => Some(with_sign(&format!("{value:e}"), 2)),
+    }
+}
+
+/// An exponent with its sign, in so many digits at least.
+fn with_sign(text: &str, digits: usize) -> String {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}e{sign}{exponent:0>digits$}")
 }
 
 /// Adds each layout of each spelling which is neither the body nor there yet.

@@ -76,7 +76,8 @@ impl Source {
                 "give the path of a TOML or JSON file with the fields of [sender.policy]",
             )
         })?;
-        let is_json = path.extension().is_some_and(|extension| extension == "json");
+        let is_json =
+            path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
         let policy = if is_json { json(path, &text)? } else { toml(path)? };
         Ok(Self {
             name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),

@@ -119,6 +119,9 @@ impl Timeline {
         let mean_thousandths = lives.count(|at| at <= age_max).mean_thousandths;
         let attempts = count(sure, mean_thousandths, entries.len());
         let last = last(&entries, &lives, age_max);
+        for entry in &mut entries {
+            entry.since_event = up_to(entry, &lives, age_max);
+        }
         Self { entries, last, attempts, first_hour, lives }
     }
 
@@ -163,6 +166,20 @@ fn last(entries: &[Entry], lives: &Lives, age_max: u64) -> Spread {
     }
 }
 
+/// When an attempt is made, by those that make it: beyond the greatest age none is.
+fn up_to(entry: &Entry, lives: &Lives, age_max: u64) -> Spread {
+    let all = entry.since_event;
+    if all.highest_ms <= age_max {
+        return all;
+    }
+    let mut made = lives.nths(entry.attempt);
+    made.retain(|at| *at <= age_max);
+    // Of so many lives none came to it: all that is known is when it can be earliest.
+    let earliest = || spread(&[all.lowest_ms]).unwrap_or(NONE);
+    let drawn = spread(&made).unwrap_or_else(earliest);
+    Spread { lowest_ms: all.lowest_ms, highest_ms: age_max, ..drawn }
+}
+
 fn whole(mean_65536: u128) -> u64 {
     u64::try_from(mean_65536 >> 16).unwrap_or(u64::MAX)
 }
@@ -203,6 +220,23 @@ mod tests {
         let timeline = timeline(Schedule::new(backoff, Jitter::Full));
         assert_eq!(timeline.entries[1].since_event.mean_ms, 0);
         assert_eq!(timeline.entries[2].since_event.mean_ms, 1);
+    }
+
+    #[test]
+    fn no_attempt_is_shown_beyond_the_greatest_age() {
+        let waits = vec![Millis::from_secs(10); 3];
+        let schedule = Schedule::new(Backoff::List { waits }, Jitter::Full);
+        let life = Life { age_max: Some(Millis::from_secs(15)), ..Life::default() };
+        let timeline = Timeline::new(&Policy { schedule, life, ..Policy::default() }, None);
+        let ends = timeline.entries.iter().map(|entry| entry.since_event.highest_ms);
+        assert_eq!(ends.collect::<Vec<_>>(), [0, 10_000, 15_000, 15_000]);
+        for entry in &timeline.entries {
+            let Spread { lowest_ms, mean_ms, p50_ms, p95_ms, highest_ms } = entry.since_event;
+            assert!(lowest_ms <= mean_ms && mean_ms <= highest_ms, "{entry:?}");
+            assert!(p50_ms <= p95_ms && p95_ms <= highest_ms, "{entry:?}");
+        }
+        // Of the sums below 15 s of two waits, the middle is where half of 7/8 lies below: 9.354 s.
+        assert!(timeline.entries[2].since_event.p50_ms.abs_diff(9_354) < 300);
     }
 
     #[test]

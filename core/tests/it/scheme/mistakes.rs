@@ -170,7 +170,7 @@ fn of_the_spelling() -> Vec<Case> {
     let ascii_sorted = r#"{"a": 1, "b": "<\u00e9> & \u2028"}"#;
     vec![
         signed(go, PLAIN, "compact, `<`, `>` and `&` escaped"),
-        signed(go_sorted, PLAIN, "compact, keys sorted and numbers rewritten, `<`, `>` and `&`"),
+        signed(go_sorted, PLAIN, "compact, keys sorted, `<`, `>` and `&`"),
         signed(&format!("{go}\n"), PLAIN, "`&` escaped, with a line break at its end"),
         signed(r#"{"b":"<é>"}"#, r#"{"b":"\u003cé\u003e"}"#, "escaped characters written out"),
         signed(
@@ -178,8 +178,26 @@ fn of_the_spelling() -> Vec<Case> {
             r#"{"a":[1]}"#,
             "indented by two spaces, with a line break at its end",
         ),
+        // Field case 47: a number is written again after it was read as a double.
+        signed(
+            r#"{"b":1,"a":1.7e+308}"#,
+            r#"{"b":1.0,"a":1.7e308}"#,
+            "compact, numbers as JavaScript writes them",
+        ),
+        signed(
+            r#"{"b": 1.0, "a": 1.7e+308}"#,
+            r#"{"b":1.0,"a":1.7e308}"#,
+            "a space after each comma and colon, numbers as Python writes them",
+        ),
+        signed(r#"[0,1e-7,0.000001]"#, "[-0.0,0.0000001,1E-6]", "as JavaScript writes them"),
+        signed(r#"[-0.0, 1e-07, 10]"#, "[-0.00,0.0000001,10]", "as Python writes them"),
+        signed(
+            r#"{"a":1.0,"b":2}"#,
+            r#"{"b":2,"a":1.00}"#,
+            "compact, keys sorted and numbers rewritten",
+        ),
         signed("{\"a\":[1]}\n", "{\"a\": [1]}", "compact, with a line break at its end"),
-        signed(ascii_sorted, PLAIN, "keys sorted and numbers rewritten, other characters than"),
+        signed(ascii_sorted, PLAIN, "keys sorted, other characters than"),
         signed(
             "{\r\n  \"a\": [\r\n    1\r\n  ]\r\n}",
             r#"{"a":[1]}"#,
