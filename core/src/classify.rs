@@ -255,10 +255,11 @@ impl Classification {
                 Action::Fail => Verdict::Final,
                 Action::DisableEndpoint => Verdict::Gone,
             };
-            // Delivered is a success and nothing else is.
+            // Delivered is a success and nothing else is; an answer that is retried is a failure.
+            let is_answer = matches!(outcome, Outcome::Answered { .. });
             signal = match (verdict, signal) {
                 (Verdict::Delivered, _) => Signal::Success,
-                (Verdict::Retry { .. }, Signal::Success) => Signal::Failure,
+                (Verdict::Retry { .. }, _) if is_answer => Signal::Failure,
                 (Verdict::Final | Verdict::Gone, Signal::Success) => Signal::Neither,
                 (_, signal) => signal,
             };

@@ -220,6 +220,14 @@ impl Scenario {
             if value == 0 {
                 return wrong(field, "is 0; give at least 1".to_owned());
             }
+            if u64::from(value) > POPULATION_MAX {
+                return wrong(field, format!("is {value}; give at most {POPULATION_MAX}"));
+            }
+        }
+        if self.entities > 0 && self.downstream {
+            let problem = "cannot be together with `downstream`: a call cannot be taken back when a \
+                           newer version was applied meanwhile";
+            return wrong("entities", problem.to_owned());
         }
         Ok(())
     }

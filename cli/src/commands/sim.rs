@@ -208,7 +208,6 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
 
 fn one(seed: u64, args: &Args, output: &mut Output) -> Result<Ending, Failure> {
     let format = args.format.plain()?;
-    let world = args.world.map_or(World::Wire, World::from);
     let scenario = match scenarios::chosen(args.scenario.as_deref(), args.scenario_file.as_deref())?
     {
         scenarios::Chosen::One(scenario) => *scenario,
@@ -219,6 +218,9 @@ fn one(seed: u64, args: &Args, output: &mut Output) -> Result<Ending, Failure> {
             ));
         }
     };
+    let fit = if scenario.is_for_wire() { World::Wire } else { World::Model };
+    let world = args.world.map_or(fit, World::from);
+    check_fit(&scenario, world)?;
     let scenario = in_world(scenario, world);
     let found = world.trace(&scenario, &Choices::seeded(seed), None);
     match format {
@@ -228,7 +230,18 @@ fn one(seed: u64, args: &Args, output: &mut Output) -> Result<Ending, Failure> {
     Ok(if found.violation.is_none() { Ending::AsItShould } else { Ending::Found })
 }
 
-/// The wire world has fewer faults.
+/// In the wire world, a history of days takes minutes or hours.
+fn check_fit(scenario: &Scenario, world: World) -> Result<(), Failure> {
+    if world == World::Model || scenario.is_for_wire() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("a history of `{}` lasts too long for the wire world", scenario.name),
+        "give --world model, or a scenario whose safety phase and schedules are shorter, or a longer tick",
+    ))
+}
+
+/// The wire world has one process on each side.
 fn in_world(scenario: Scenario, world: World) -> Scenario {
     match world {
         World::Model => scenario,
@@ -267,8 +280,14 @@ fn chosen_plan(args: &Args, jobs: usize) -> Result<Plan, Failure> {
             scenarios::Chosen::One(scenario) => vec![*scenario],
             scenarios::Chosen::All => hookproof_sim::scenario::shipped::all(),
         };
+    if let ([World::Wire], [scenario]) = (&worlds[..], &scenarios[..]) {
+        check_fit(scenario, World::Wire)?;
+    }
+    let is_fit =
+        |world: World, scenario: &Scenario| world == World::Model || scenario.is_for_wire();
     let parts = worlds.iter().flat_map(|world| {
-        scenarios.iter().map(|scenario| Part {
+        let fit = scenarios.iter().filter(|scenario| is_fit(*world, scenario));
+        fit.map(|scenario| Part {
             world: *world,
             scenario: in_world(scenario.clone(), *world),
             seeds: seeds.clone(),

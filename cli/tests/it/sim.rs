@@ -81,6 +81,32 @@ fn kinds_of_history_are_listed_and_run_by_name_or_from_a_file() {
     let wrong = run(&["sim", "--world", "model", "--scenario-file", path(&file)]);
     assert_eq!(wrong.code, Some(2), "{wrong}");
     assert!(wrong.stderr.contains("`events` is [3, 2]"), "{wrong}");
+
+    for (text, told) in [
+        ("senders = 200000000\n", "`senders` is 200000000; give at most"),
+        ("entities = 2\ndownstream = true\n", "`entities` cannot be together with `downstream`"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let wrong = run(&["sim", "--scenario-file", path(&file)]);
+        assert_eq!(wrong.code, Some(2), "{wrong}");
+        assert!(wrong.stderr.contains(told), "{wrong}");
+    }
+}
+
+#[test]
+fn what_takes_days_is_run_in_the_model_world_only() {
+    let days = ["sim", "--scenario", "receiver-outage-24h"];
+    let run_with = |more: &[&str]| run(&[&days[..], more].concat());
+    let one = run_with(&["--seed", "1"]);
+    assert_eq!(one.code, Some(0), "{one}");
+    let many = run_with(&["--seeds", "0..3"]);
+    assert_eq!(many.code, Some(0), "{many}");
+    assert!(!many.stdout.contains("\nwire "), "{many}");
+    for more in [&["--seed", "1", "--world", "wire"][..], &["--seeds", "0..3", "--world", "wire"]] {
+        let wrong = run_with(more);
+        assert_eq!(wrong.code, Some(2), "{wrong}");
+        assert!(wrong.stderr.contains("lasts too long for the wire world"), "{wrong}");
+    }
 }
 
 fn path(path: &std::path::Path) -> &str {

@@ -2,6 +2,7 @@
 
 use hookproof_core::classify::{Classification, ClientError, Signal, Verdict};
 use hookproof_core::outcome::{Failure, Outcome};
+use hookproof_core::rule::{Action, Rule};
 use hookproof_core::time::Millis;
 use proptest::prelude::*;
 
@@ -97,6 +98,17 @@ fn a_failure_without_an_answer_is_retried() {
 #[test]
 fn what_our_own_settings_forbid_is_final_and_says_nothing_about_the_endpoint() {
     check(failed(Failure::Blocked), Verdict::Final, Verdict::Final, Signal::Neither);
+}
+
+#[test]
+fn an_answer_that_a_rule_retries_is_a_failure_of_the_endpoint() {
+    let rules = vec![Rule { when: "404".parse().expect("a status"), then: Action::Retry }];
+    for client_error in [ClientError::Final, ClientError::Retry] {
+        let agreement =
+            Classification { rules: rules.clone(), client_error, ..Classification::default() };
+        assert_eq!(agreement.signal(&answered(404)), Signal::Failure, "{client_error:?}");
+        assert_eq!(agreement.signal(&answered(204)), Signal::Success, "{client_error:?}");
+    }
 }
 
 #[test]
