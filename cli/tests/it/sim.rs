@@ -130,6 +130,13 @@ fn shards_are_put_together_and_judged_as_one() {
     assert_eq!(merged.code, Some(0), "{merged}");
     assert!(merged.stdout.contains("no violation in 120 histories"), "{merged}");
 
+    let other = home.path().join("other.json");
+    let seeds = ["sim", "--seeds", "200..320", "--world", "model", "--shard", "2/2"];
+    std::fs::write(&other, run(&[&seeds[..], &["--format", "json"]].concat()).stdout).unwrap();
+    let mixed = run(&["sim", "merge", path(&files[0]), path(&other)]);
+    assert_eq!(mixed.code, Some(2), "{mixed}");
+    assert!(mixed.stderr.contains("of different suites"), "{mixed}");
+
     let one = run(&["sim", "merge", path(&files[1])]);
     assert_eq!(one.code, Some(2), "{one}");
     assert!(one.stderr.contains("shard 1 of 2 is missing"), "{one}");
@@ -191,6 +198,15 @@ fn a_suite_without_time_is_cut_short_and_proves_nothing() {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.stdout.contains("the time was over"), "{ran}");
     assert!(!ran.stdout.contains("proved"), "{ran}");
+}
+
+#[test]
+fn a_shard_that_has_nothing_of_a_world_is_not_invalid_for_that() {
+    for shard in ["1/2", "2/2"] {
+        let ran = run(&["sim", "--scenario", "steady", "--seeds", "0..2", "--shard", shard]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        assert!(!ran.stdout.contains("saw nothing"), "{ran}");
+    }
 }
 
 #[test]

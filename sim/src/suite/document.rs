@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::crash_point::CrashPoint;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use super::{Failure, MutantReport, PartReport, Plan, Report, Sum, Verdict, World, gates};
+use super::{Failure, MutantReport, Part, PartReport, Plan, Report, Sum, Verdict, World, gates};
 use crate::checkers::{Invariant, Violation};
 use crate::fault::Fault;
 use crate::history::{Totals, epoch};
@@ -16,7 +17,7 @@ use crate::sometimes::Sometimes;
 use crate::zoo::Mutant;
 
 /// The version of the format.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A report as programs read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,6 +28,8 @@ pub struct Document {
     pub verdict: String,
     /// Which shard of how many this is, both from 1.
     pub shard: (u64, u64),
+    /// A digest of everything that the suite has, by which shards of one suite know each other.
+    pub suite: String,
     /// Whether everything had to be reached once all shards are together.
     pub demands_coverage: bool,
     /// Whether it ran out of time.
@@ -136,6 +139,7 @@ impl Document {
             }
             .to_owned(),
             shard: (plan.shard.0 + 1, plan.shard.1),
+            suite: digest(plan),
             demands_coverage: plan.demands_coverage,
             is_cut_short: report.is_cut_short,
             histories: report.sum().histories,
@@ -189,6 +193,9 @@ pub fn merge(documents: &[Document]) -> Result<Report, String> {
         if shards != of {
             return Err(format!("one report is of {of} shards, another of {shards}"));
         }
+        if document.suite != first.suite {
+            return Err("the shards are of different suites".to_owned());
+        }
         if !seen.insert(shard) {
             return Err(format!("shard {shard} of {of} is there twice"));
         }
@@ -225,6 +232,22 @@ fn add(whole: &mut Report, shard: Report) -> Result<(), String> {
     whole.differences.extend(shard.differences);
     whole.is_cut_short |= shard.is_cut_short;
     Ok(())
+}
+
+/// Of the whole of a plan, whichever shard of it is run.
+fn digest(plan: &Plan) -> String {
+    let Plan { parts, twice_every, mutants, mutant_seeds, demands_coverage, .. } = plan;
+    let mut hash = Sha256::new();
+    for Part { world, scenario, seeds, sweeps } in parts {
+        // A scenario is plain values, which all have a JSON form.
+        let scenario = serde_json::to_string(scenario).unwrap_or_default();
+        hash.update(format!("{} {scenario} {seeds:?} {sweeps}\n", world.as_str()));
+    }
+    for (mutant, world) in mutants {
+        hash.update(format!("{} {}\n", mutant.id(), world.as_str()));
+    }
+    hash.update(format!("{twice_every} {mutant_seeds} {demands_coverage}"));
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn world(name: &str) -> Result<World, String> {
