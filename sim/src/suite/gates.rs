@@ -56,12 +56,14 @@ const ALWAYS: &[Invariant] = &[
 /// What a suite must be able to say for itself.
 pub(super) fn gates(report: &Report, demands_coverage: bool) -> Vec<GateFailure> {
     let mut failures = Vec::new();
+    // A shard, or what the time sufficed for, can have nothing of a world. A suite without any history
+    // shows nothing, and is to be told so.
+    let may_lack_worlds = !demands_coverage && (report.sum().histories > 0 || report.is_cut_short);
     for world in World::ALL {
         let parts: Vec<&PartReport> =
             report.parts.iter().filter(|part| part.world == *world).collect();
         let sum = report.sum_in(*world);
-        // A shard, or what the time sufficed for, can have nothing of a world.
-        if !parts.is_empty() && (demands_coverage || sum.histories > 0) {
+        if !parts.is_empty() && (sum.histories > 0 || !may_lack_worlds) {
             let faults: BTreeSet<Fault> =
                 parts.iter().flat_map(|part| part.scenario.faults.iter().copied()).collect();
             failures.extend(faults_fired(&sum, &faults, *world, demands_coverage));
