@@ -123,15 +123,22 @@ async fn a_delivery_whose_event_cannot_be_read_is_set_aside() {
     until(&sender, 2, 1).await;
 }
 
+/// Two endpoints in a store that nobody has open: the receiver and the id of the one that a test
+/// breaks, and the receiver of the other.
+async fn two_endpoints(home: &Home) -> (Receiver, EndpointId, Receiver) {
+    let (broken, healthy) = (Receiver::with(&[200]).await, Receiver::with(&[200]).await);
+    let sender = home.start(config(&[])).await;
+    let broken_id = sender.register(&broken.url("/hook")).await.id;
+    sender.register(&healthy.url("/hook")).await;
+    sender.stop().await;
+    (broken, broken_id, healthy)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_cannot_be_read_is_disabled_and_the_others_are_served() {
     for column in ["gate", "secrets"] {
-        let (broken, healthy) = (Receiver::with(&[200]).await, Receiver::with(&[200]).await);
         let home = Home::new();
-        let sender = home.start(config(&[])).await;
-        let broken_id = sender.register(&broken.url("/hook")).await.id;
-        sender.register(&healthy.url("/hook")).await;
-        sender.stop().await;
+        let (broken, broken_id, healthy) = two_endpoints(&home).await;
         let secrets =
             format!("SELECT json_array_length(secrets) FROM endpoints WHERE id = '{broken_id}'");
         assert_eq!(home.count(&secrets), 1);
@@ -162,12 +169,8 @@ async fn an_endpoint_that_cannot_be_read_is_disabled_and_the_others_are_served()
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_cannot_be_read_gets_its_deliveries_and_holds_up_nobody_elses() {
     for column in ["secrets", "event_types"] {
-        let (broken, healthy) = (Receiver::with(&[200]).await, Receiver::with(&[200]).await);
         let home = Home::new();
-        let sender = home.start(config(&[])).await;
-        let broken_id = sender.register(&broken.url("/hook")).await.id;
-        sender.register(&healthy.url("/hook")).await;
-        sender.stop().await;
+        let (broken, broken_id, healthy) = two_endpoints(&home).await;
         home.change(&format!(
             "UPDATE endpoints SET {column} = concat('#', {column}) WHERE id = '{broken_id}'"
         ));
