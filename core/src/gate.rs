@@ -295,6 +295,15 @@ impl Gate {
         Permit { id, expires, probe }
     }
 
+    /// Lets every permit that is out go on for `lease` from now, if it would be over by then; says whether
+    /// one would. For a driver that knows of each whether its holder is still at work, and takes back
+    /// those of the others: a clock that was set forward ends no attempt, and neither does a process
+    /// that stood still. To be told before anything else is asked at `now`.
+    pub fn renew(&mut self, now: Timestamp, lease: Millis) -> bool {
+        let overdue = self.permits.values_mut().filter(|expires| **expires <= now);
+        overdue.map(|expires| *expires = now.plus(lease)).count() > 0
+    }
+
     /// Takes a permit back and learns from how it ended. Every way that an attempt can end comes
     /// here: a success, a failure, a refusal, a claim that was never made ([`Signal::Neither`]).
     #[expect(clippy::needless_pass_by_value, reason = "a permit ends here")]

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use hookproof_core::classify::Signal;
 use hookproof_core::gate::{
-    Admission, Breaker, BreakerRule, DeferReason, Gate, GateRule, Permit, Transition,
+    Admission, Breaker, BreakerRule, DeferReason, Gate, GateRule, Permit, StoredGate, Transition,
 };
 use hookproof_core::time::Timestamp;
 
@@ -122,6 +122,23 @@ fn a_permit_ends_by_itself_exactly_at_its_deadline() {
             (102, Asks('c'), "limit until 200"),
         ],
     );
+}
+
+#[test]
+fn permits_whose_holders_are_at_work_go_on() {
+    let rule = rule(2, 9);
+    let mut gate = Gate::default();
+    let admit = |gate: &mut Gate, now| gate.admit(&rule, at(now), ms(LEASE_MS));
+    for start in [0, 50] {
+        assert!(matches!(admit(&mut gate, start), Admission::Go(_)));
+    }
+    assert!(!gate.renew(at(99), ms(LEASE_MS)), "none is over");
+    assert!(gate.renew(at(100), ms(LEASE_MS)), "the first is");
+    let deferred =
+        |until| Admission::Defer { until: at(until), why: DeferReason::ConcurrencyLimit };
+    assert_eq!(admit(&mut gate, 149), deferred(150), "the second ends when it would have");
+    assert!(matches!(admit(&mut gate, 150), Admission::Go(_)));
+    assert_eq!(admit(&mut gate, 151), deferred(200), "and the first once its new lease is over");
 }
 
 #[test]
@@ -453,4 +470,13 @@ fn a_breaker_is_told_in_json_by_its_state() {
     assert_eq!(json(Breaker::default()), r#"{"state":"closed","failures":0}"#);
     assert_eq!(json(open(50).breaker()), r#"{"state":"open","until":50,"pause":"10ms"}"#);
     assert_eq!(json(half_open().breaker()), r#"{"state":"half_open","probe":null,"pause":"10ms"}"#);
+}
+
+#[test]
+fn of_a_snapshot_that_cannot_be_read_the_number_is_kept() {
+    let unreadable = StoredGate::unreadable(7);
+    assert_eq!(unreadable, StoredGate { sequence: 7, ..StoredGate::default() });
+    let mut gate = Gate::restored(unreadable);
+    assert!(matches!(gate.admit(&rule(1, 9), at(0), ms(LEASE_MS)), Admission::Go(_)));
+    assert_eq!(gate.stored().sequence, 8, "what is stored next is later than that");
 }

@@ -12,6 +12,7 @@ mod breaker_off;
 mod classify;
 mod delivery;
 mod delivery_laws;
+mod dispatch;
 mod endpoint;
 mod field;
 mod fuzz;

@@ -248,3 +248,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn conditions_are_told_as_they_are_written() {
+    for text in ["404", "500-599", "timeout"] {
+        let condition: Condition = text.parse().expect("a condition");
+        assert_eq!(condition.to_string(), text);
+    }
+    let error = "4o4".parse::<Condition>().expect_err("no number").to_string();
+    assert!(error.starts_with("`4o4` is not an outcome that a rule can be about"), "{error}");
+    assert!(error.contains("connect_refused") && !error.contains("blocked"), "{error}");
+}
