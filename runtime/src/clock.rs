@@ -55,6 +55,12 @@ impl SteadyClock {
         (to_millis(self.now_ns), self.apart(reading.wall_ns.saturating_sub(expected)))
     }
 
+    /// Shows at least `at` from now on: what another process, or a former life of this one, has stored
+    /// as the present is over.
+    pub fn not_before(&mut self, at: Timestamp) {
+        self.now_ns = self.now_ns.max(at.as_millis().saturating_mul(1_000_000));
+    }
+
     fn apart(&mut self, wall_ahead_ns: i64) -> Option<Apart> {
         let by = Millis::new(wall_ahead_ns.unsigned_abs() / 1_000_000);
         let is_behind = wall_ahead_ns < 0 && by > APART;

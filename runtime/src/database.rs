@@ -6,6 +6,7 @@
 //! their own, each in one snapshot.
 
 mod group;
+mod kept_clock;
 mod open;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::host::Host;
 use group::Job;
+use kept_clock::KeptClock;
 
 pub use open::{Migration, OpenError, Schema};
 
@@ -81,7 +83,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens a database, creates or migrates its schema, and starts its writer and reader.
+    /// Opens a database, creates or migrates its schema, and starts its writer and reader. From then on
+    /// the host's time is not before the latest at which the database was written, to a second.
     ///
     /// # Errors
     ///
@@ -93,6 +96,9 @@ impl Database {
         schema: &Schema,
     ) -> Result<Self, OpenError> {
         let opened = open::open(config, schema)?;
+        if let Some(latest) = opened.latest {
+            host.not_before(latest);
+        }
         let (writer, writes) = mpsc::channel(QUEUE_MAX);
         let (reader, reads) = mpsc::channel(QUEUE_MAX);
         group::start_writer(host, opened.writer, opened.lock, writes)?;

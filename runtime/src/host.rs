@@ -28,6 +28,11 @@ pub trait Host: Clone + Send + Sync + 'static {
     /// process lives, and follows the wall clock forwards at once.
     fn now(&self) -> Timestamp;
 
+    /// Makes [`now`](Host::now) show at least `at` from now on. A store calls it when it is opened, with
+    /// the latest time at which it was written: a clock that was set back while no process ran must not
+    /// prolong what was to happen soon. A host whose clock is never wrong has nothing to do.
+    fn not_before(&self, _at: Timestamp) {}
+
     /// The wall clock, for timestamps that leave the process or come from outside, and nothing else:
     /// signing, tolerances, dates in header fields. It can be set in either direction at any time.
     fn wall(&self) -> Timestamp;

@@ -31,17 +31,7 @@ impl Host for TokioHost {
     const SIMULATED: bool = false;
 
     fn now(&self) -> Timestamp {
-        let (now, apart) = {
-            let mut clock = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
-            let wall_ns = wall_ns();
-            let at = Instant::now();
-            let (began, clock) = clock.get_or_insert_with(|| {
-                (at, SteadyClock::new(Reading { wall_ns, monotonic_ns: 0 }))
-            });
-            let passed = at.saturating_duration_since(*began).as_nanos();
-            let monotonic_ns = i64::try_from(passed).unwrap_or(i64::MAX);
-            clock.read(Reading { wall_ns, monotonic_ns })
-        };
+        let (now, apart) = with_clock(SteadyClock::read);
         match apart {
             None => {}
             Some(Apart::Leapt(by)) => {
@@ -54,6 +44,10 @@ impl Host for TokioHost {
             ),
         }
         now
+    }
+
+    fn not_before(&self, at: Timestamp) {
+        with_clock(|clock, _| clock.not_before(at));
     }
 
     fn wall(&self) -> Timestamp {
@@ -113,6 +107,19 @@ impl Host for TokioHost {
     fn commit_latency(&self) -> Millis {
         Millis::ZERO
     }
+}
+
+/// Does something with the clock of the process, given what both clocks of the machine show.
+#[expect(clippy::disallowed_methods, reason = "this is the one production reading of the clock")]
+fn with_clock<T>(work: impl FnOnce(&mut SteadyClock, Reading) -> T) -> T {
+    let mut clock = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let wall_ns = wall_ns();
+    let at = Instant::now();
+    let (began, clock) =
+        clock.get_or_insert_with(|| (at, SteadyClock::new(Reading { wall_ns, monotonic_ns: 0 })));
+    let passed = at.saturating_duration_since(*began).as_nanos();
+    let monotonic_ns = i64::try_from(passed).unwrap_or(i64::MAX);
+    work(clock, Reading { wall_ns, monotonic_ns })
 }
 
 /// What the operating system's clock shows, in nanoseconds since the epoch.

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hookproof_core::time::Millis;
+use hookproof_core::time::{Millis, Timestamp};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{OpenError, StoreError};
+use super::{KeptClock, OpenError, StoreError};
 use crate::crash_point::CrashPoint;
 use crate::host::Host;
 
@@ -83,11 +83,15 @@ pub(super) fn start_writer<H: Host>(
         });
         return Ok(());
     }
+    let host = host.clone();
     start_thread("hookproof-writer", move || {
+        let mut clock = KeptClock::default();
         while let Some(first) = jobs.blocking_recv() {
             let group = collect(first, &mut jobs);
             let executed = execute(&connection, group);
-            let committed = executed.and_then(|answers| commit(&connection, answers));
+            let now = host.now();
+            let committed =
+                executed.and_then(|answers| commit(&connection, &mut clock, now, answers));
             answer(committed);
         }
         drop(lock);
@@ -138,6 +142,7 @@ fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), 
 
 /// The same steps as on the thread, with the crash points in between and the latency of a slow disk.
 async fn write_inline<H: Host>(host: H, connection: Connection, mut jobs: mpsc::Receiver<Job>) {
+    let mut clock = KeptClock::default();
     while let Some(first) = jobs.recv().await {
         let group = collect(first, &mut jobs);
         let executed = execute(&connection, group);
@@ -153,7 +158,7 @@ async fn write_inline<H: Host>(host: H, connection: Connection, mut jobs: mpsc::
             if host.refuses_commit() {
                 refuse(&connection, answers)
             } else {
-                commit(&connection, answers)
+                commit(&connection, &mut clock, host.now(), answers)
             }
         });
         host.at(CrashPoint::StoreCommitted).await;
@@ -213,9 +218,18 @@ fn in_savepoint(connection: &Connection, job: Job) -> Result<Answer, (Answer, ru
     }
 }
 
-fn commit(connection: &Connection, answers: Vec<Answer>) -> Executed {
-    match connection.execute_batch("COMMIT") {
-        Ok(()) => Ok(answers),
+fn commit(
+    connection: &Connection,
+    clock: &mut KeptClock,
+    now: Timestamp,
+    answers: Vec<Answer>,
+) -> Executed {
+    let kept = clock.keep(connection, now);
+    match kept.and_then(|kept| connection.execute_batch("COMMIT").map(|()| kept)) {
+        Ok(kept) => {
+            *clock = kept;
+            Ok(answers)
+        }
         Err(error) => {
             let _ = connection.execute_batch("ROLLBACK");
             Err((answers, error.to_string()))

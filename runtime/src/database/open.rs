@@ -5,9 +5,10 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hookproof_core::time::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{DatabaseConfig, Durability};
+use super::{DatabaseConfig, Durability, KeptClock};
 
 /// What a kind of database looks like.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +88,8 @@ pub(super) struct Opened {
     pub(super) writer: Connection,
     pub(super) reader: Connection,
     pub(super) lock: File,
+    /// The latest time at which it was written.
+    pub(super) latest: Option<Timestamp>,
 }
 
 pub(super) fn open(config: &DatabaseConfig, schema: &Schema) -> Result<Opened, OpenError> {
@@ -99,10 +102,11 @@ pub(super) fn open(config: &DatabaseConfig, schema: &Schema) -> Result<Opened, O
     // Not sooner: this changes the file, which might have been somebody else's.
     prepare(&writer, config.durability).map_err(|error| refused(&error))?;
     migrate(&mut writer, found, schema).map_err(|error| refused(&error))?;
+    let latest = KeptClock::read(&writer).map_err(|error| refused(&error))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let reader = Connection::open_with_flags(path, flags).map_err(|error| refused(&error))?;
     reader.busy_timeout(BUSY_TIMEOUT).map_err(|error| refused(&error))?;
-    Ok(Opened { writer, reader, lock })
+    Ok(Opened { writer, reader, lock, latest })
 }
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -174,6 +178,7 @@ fn migrate(connection: &mut Connection, found: usize, schema: &Schema) -> rusqli
     for migration in &schema.migrations[found..] {
         transaction.execute_batch(migration)?;
     }
+    KeptClock::create(&transaction)?;
     transaction.pragma_update(None, "application_id", schema.application_id)?;
     let newest = i32::try_from(schema.migrations.len()).unwrap_or(i32::MAX);
     transaction.pragma_update(None, "user_version", newest)?;

@@ -1,6 +1,6 @@
 //! The clock that never goes back.
 
-use hookproof_core::time::Millis;
+use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::clock::{Apart, Reading, SteadyClock};
 
 const EPOCH_S: i64 = 1_767_225_600;
@@ -93,4 +93,16 @@ fn it_never_goes_back_whatever_is_read() {
 fn a_time_before_the_epoch_is_in_the_millisecond_that_has_begun() {
     let mut clock = SteadyClock::new(Reading { wall_ns: -1, monotonic_ns: 0 });
     assert_eq!(clock.read(Reading { wall_ns: -1, monotonic_ns: 0 }).0.as_millis(), -1);
+}
+
+/// What a former life has stored as the present is over, though the wall clock was set back since.
+#[test]
+fn a_clock_can_be_told_how_late_it_is_at_least() {
+    let secs = |clock: &mut SteadyClock, reading| clock.read(reading).0.as_secs() - EPOCH_S;
+    let mut clock = SteadyClock::new(at(0, 0));
+    clock.not_before(Timestamp::from_secs(EPOCH_S + 3_600));
+    assert_eq!(secs(&mut clock, at(0, 0)), 3_600);
+    assert_eq!(secs(&mut clock, at(10, 10)), 3_610, "it goes on from there");
+    clock.not_before(Timestamp::from_secs(EPOCH_S));
+    assert_eq!(secs(&mut clock, at(10, 10)), 3_610, "and not back");
 }

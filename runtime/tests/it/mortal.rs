@@ -35,6 +35,8 @@ struct Fate {
     commit_latency: Millis,
     ended: AtomicBool,
     passed: Mutex<BTreeSet<CrashPoint>>,
+    /// What its clock was told to show at least.
+    not_before: Mutex<Option<Timestamp>>,
 }
 
 impl Mortal {
@@ -55,6 +57,10 @@ impl Host for Mortal {
 
     fn now(&self) -> Timestamp {
         HOST.now()
+    }
+
+    fn not_before(&self, at: Timestamp) {
+        *self.0.not_before.lock().expect("no test panics in here") = Some(at);
     }
 
     fn wall(&self) -> Timestamp {
@@ -227,4 +233,37 @@ async fn the_point_after_a_response_is_passed_once_it_is_written() {
         eventually("the point is passed", || host.has_passed(point).then_some(())).await;
         assert_eq!(host.has_ended(), ends);
     }
+}
+
+#[tokio::test]
+async fn a_database_tells_its_host_the_latest_time_at_which_it_was_written() {
+    let home = Home::new();
+    let told = |host: &Mortal| *host.0.not_before.lock().expect("no test panics in here");
+    let open = |host: Mortal| {
+        let config = home.config();
+        eventually("the file is free", move || Database::open(&host, &config, &NOTES).ok())
+    };
+    let first = Mortal::default();
+    let database = open(first.clone()).await;
+    assert_eq!(told(&first), None, "nothing was written yet");
+    database.read(|_| Ok(())).await.expect("it is read");
+    drop(database);
+    let second = Mortal::default();
+    let database = open(second.clone()).await;
+    assert_eq!(told(&second), None, "what changes nothing does not count");
+    let before = HOST.now();
+    database.write(note(1)).await.expect("it is committed");
+    let after = HOST.now();
+    drop(database);
+    let third = Mortal::default();
+    let database = open(third.clone()).await;
+    let latest = told(&third).expect("it was written");
+    assert!((before..=after).contains(&latest), "{latest:?} is not in {before:?} to {after:?}");
+    // Within a second the row is not worth writing again; and never does it go back.
+    home.beside().execute("UPDATE hookproof_clock SET latest = latest + 3600000", []).expect("SQL");
+    database.write(note(2)).await.expect("it is committed");
+    drop(database);
+    let fourth = Mortal::default();
+    let _database = open(fourth.clone()).await;
+    assert_eq!(told(&fourth), Some(latest.plus(Millis::from_hours(1))));
 }
