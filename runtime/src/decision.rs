@@ -8,7 +8,7 @@ use hookproof_core::dispatch::{Lesson, Wanted};
 use hookproof_core::gate::{DeferReason, Gate, GateRule, PermitId, StoredGate, Transition};
 use hookproof_core::id::{EndpointId, EventId, SourceId};
 use hookproof_core::inbox::{self, Entry, Receipt};
-use hookproof_core::time::Timestamp;
+use hookproof_core::time::{Millis, Timestamp};
 
 /// A decision of one of core's machines.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +90,13 @@ pub enum Asked<'a> {
         ctx: delivery::Ctx<'a>,
         /// Its end, or why not.
         result: &'a Result<delivery::Step, delivery::Rejected>,
+    },
+    /// To let the permits that are out go on.
+    Renew {
+        /// The time.
+        now: Timestamp,
+        /// For how long.
+        lease: Millis,
     },
     /// To take a permit back ([`hookproof_core::dispatch::learn`]).
     Learn {

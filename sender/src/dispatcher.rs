@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hookproof_core::delivery::{Committed, Ctx, Delivery, Effect, Input, Phase, Rejected, Step};
-use hookproof_core::dispatch::{Lesson, Places, Wanted};
-use hookproof_core::gate::{Permit, StoredGate, Transition};
+use hookproof_core::dispatch::{Lesson, Places};
+use hookproof_core::gate::{StoredGate, Transition};
 use hookproof_core::id::EndpointId;
 use hookproof_core::outcome::Outcome;
 use hookproof_core::time::{Millis, Timestamp};
@@ -22,7 +22,9 @@ use tokio::sync::{mpsc, watch};
 
 use crate::Shared;
 use crate::attempt::{self, Made};
+use crate::gates::{Held, Wanted};
 use crate::store::{Beside, Claimed, DueEndpoint, Store};
+use crate::under_way::Number;
 
 /// How many expired claims are settled in one pass, how many deliveries of an endpoint that are too
 /// old, and how many of deleted endpoints.
@@ -34,20 +36,20 @@ pub(crate) struct Dispatcher<H, S> {
     shared: Arc<Shared<H, S>>,
     /// Each attempt holds a sender of this channel: its length is the number under way, and it
     /// closes when the last one has ended.
-    under_way: mpsc::Sender<()>,
+    places: mpsc::Sender<()>,
     all_ended: mpsc::Receiver<()>,
 }
 
 /// A claim that is wanted, with the permit for it.
-struct Claim {
+struct Claim<H: Host> {
     step: Step,
-    permit: Permit,
+    permit: Held<H>,
 }
 
 impl<H: Host, S: Store> Dispatcher<H, S> {
     pub(crate) fn new(shared: Arc<Shared<H, S>>) -> Self {
-        let (under_way, all_ended) = mpsc::channel(1);
-        Self { shared, under_way, all_ended }
+        let (places, all_ended) = mpsc::channel(1);
+        Self { shared, places, all_ended }
     }
 
     /// Dispatches until told to stop, then waits for the attempts under way.
@@ -63,7 +65,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
             };
             self.wait(wake_at, &mut stopped).await;
         }
-        drop(self.under_way);
+        drop(self.places);
         self.all_ended.recv().await;
     }
 
@@ -94,9 +96,13 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         }
     }
 
-    /// Ends claims that are over, and says how many.
+    /// Ends claims that are over, and says how many. Those of attempts that this process has under way
+    /// are not: each ends within its own limit, by a clock that cannot be set, and says what came of it.
     async fn settle(&self, until: Timestamp, input: Input) -> Result<usize, StoreError> {
-        let overdue = self.shared.store.leased(until, EXPIRED_MAX).await?;
+        let own = self.shared.under_way.numbers();
+        let limit = EXPIRED_MAX.saturating_add(u32::try_from(own.len()).unwrap_or(u32::MAX));
+        let mut overdue = self.shared.store.leased(until, limit).await?;
+        overdue.retain(|delivery| !own.contains(&Number::of(delivery)));
         for delivery in &overdue {
             let step = self.shared.decide(delivery, input);
             self.shared.write(step, Beside::default()).await?;
@@ -107,9 +113,12 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
     /// Claims and starts what is due and admitted; tells when the next thing can be due.
     async fn pass(&self) -> Result<Option<Timestamp>, StoreError> {
         let now = self.shared.host.now();
-        self.settle(now, Input::LeaseExpired).await?;
+        let settled = self.settle(now, Input::LeaseExpired).await?;
         self.shared.cancel_orphans(EXPIRED_MAX).await?;
-        let mut wake_at = self.shared.store.next_lease_end().await?;
+        let mut wake_at = match settled < EXPIRED_MAX as usize {
+            true => self.shared.store.next_lease_end(now).await?,
+            false => Some(now),
+        };
         let mut endpoints = self.shared.store.due_endpoints(now).await?;
         self.fewest_under_way_first(&mut endpoints, now);
         let mut to_share = endpoints.iter().filter(|endpoint| endpoint.is_due).count();
@@ -137,7 +146,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
     /// How many attempts an endpoint may begin.
     fn share(&self, endpoint: &DueEndpoint, now: Timestamp, wanted: usize, to_share: usize) -> u32 {
         // The dispatcher holds one sender itself.
-        let taken = self.under_way.strong_count().saturating_sub(1).saturating_add(wanted);
+        let taken = self.places.strong_count().saturating_sub(1).saturating_add(wanted);
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let places = Places {
             attempts_max: self.shared.config.attempts_max,
@@ -153,7 +162,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         endpoint: &DueEndpoint,
         now: Timestamp,
         share: u32,
-        wanted: &mut Vec<Claim>,
+        wanted: &mut Vec<Claim<H>>,
     ) -> Result<Option<Timestamp>, StoreError> {
         let expiry = self.expire(endpoint, now).await?;
         let next = self.want_due(endpoint, now, share, wanted).await?;
@@ -193,15 +202,15 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
         endpoint: &DueEndpoint,
         now: Timestamp,
         share: u32,
-        wanted: &mut Vec<Claim>,
+        wanted: &mut Vec<Claim<H>>,
     ) -> Result<Option<Timestamp>, StoreError> {
         if !endpoint.is_due {
             return Ok(endpoint.next_due);
         }
-        let (gates, rule) = (&self.shared.gates, &self.shared.config.policy.gate);
-        let room = match gates.room(endpoint, rule, now) {
+        let gates = &self.shared.gates;
+        let room = match gates.room(endpoint) {
             Ok(room) => room.min(share),
-            Err((until, _why)) => return Ok(Some(until)),
+            Err(until) => return Ok(Some(until)),
         };
         let due = self.shared.store.due_deliveries(endpoint.id.clone(), now, room).await?;
         for delivery in due {
@@ -209,7 +218,7 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
                 Wanted::Claim(step, permit) => wanted.push(Claim { step, permit }),
                 Wanted::Ends(step) => self.shared.write(Ok(step), Beside::default()).await?,
                 Wanted::Stale(rejected) => tracing::debug!(%rejected, "a stale input"),
-                Wanted::Deferred { until, .. } => return Ok(Some(until)),
+                Wanted::Deferred(until) => return Ok(Some(until)),
             }
         }
         // More may be due than there was room for: an attempt that ends wakes the dispatcher.
@@ -217,31 +226,28 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
     }
 
     /// Commits the claims; only those that are committed become attempts.
-    async fn start(&self, wanted: Vec<Claim>) -> Result<(), StoreError> {
+    async fn start(&self, wanted: Vec<Claim<H>>) -> Result<(), StoreError> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let (steps, permits): (Vec<Step>, Vec<(EndpointId, Permit)>) = wanted
-            .into_iter()
-            .map(|w| {
-                let endpoint = w.step.next().endpoint_id.clone();
-                (w.step, (endpoint, w.permit))
-            })
-            .unzip();
+        let (steps, permits): (Vec<Step>, Vec<Held<H>>) =
+            wanted.into_iter().map(|claim| (claim.step, claim.permit)).unzip();
         let claims = match self.shared.store.claim(steps, self.gates_of(&permits)).await {
             Ok(claims) => claims,
             Err(error) => {
-                for (endpoint, permit) in permits {
-                    self.release(&endpoint, permit);
+                for permit in permits {
+                    permit.give_back(Lesson::NOTHING);
                 }
                 return Err(error);
             }
         };
-        for ((endpoint, permit), claim) in permits.into_iter().zip(claims) {
+        for (permit, claim) in permits.into_iter().zip(claims) {
             match claim {
                 Ok(claimed) => self.begin(claimed, permit),
                 Err(_rejected) => {
-                    self.release(&endpoint, permit);
+                    permit.give_back(Lesson::NOTHING);
+                    // There was room for another.
+                    self.shared.due.notify_one();
                 }
             }
         }
@@ -250,44 +256,41 @@ impl<H: Host, S: Store> Dispatcher<H, S> {
 
     /// Stored with the claims, so that a window of the rate limit holds what began in it even if this
     /// process does not live to record it.
-    fn gates_of(&self, permits: &[(EndpointId, Permit)]) -> Vec<(EndpointId, StoredGate)> {
+    fn gates_of(&self, permits: &[Held<H>]) -> Vec<(EndpointId, StoredGate)> {
         let rule = &self.shared.config.policy.gate;
         if rule.rate.is_none() && rule.drain.is_none() {
             return Vec::new();
         }
-        let endpoints: BTreeSet<_> = permits.iter().map(|(endpoint, _)| endpoint).collect();
+        let endpoints: BTreeSet<_> = permits.iter().map(Held::endpoint).collect();
         endpoints.into_iter().map(|id| (id.clone(), self.shared.gates.stored(id))).collect()
     }
 
-    /// Gives back the permit of a claim that was not made.
-    fn release(&self, endpoint: &EndpointId, permit: Permit) {
-        let rule = &self.shared.config.policy.gate;
-        self.shared.gates.learn(endpoint, rule, permit, Lesson::NOTHING);
-    }
-
-    fn begin(&self, claimed: Claimed, permit: Permit) {
-        let attempt = Attempt { shared: self.shared.clone(), claimed, permit };
-        let under_way = self.under_way.clone();
+    fn begin(&self, claimed: Claimed, permit: Held<H>) {
+        let place = self.places.clone();
+        let entry = self.shared.under_way.enter(&claimed.delivery);
         let shared = self.shared.clone();
+        let attempt = Attempt { shared: self.shared.clone(), claimed, permit };
         self.shared.host.spawn(async move {
             attempt.run().await;
             // The place first: whoever is woken must find it free.
-            drop(under_way);
+            drop((entry, place));
             shared.due.notify_one();
         });
     }
 }
 
 /// One attempt under way.
-struct Attempt<H, S> {
+struct Attempt<H: Host, S> {
     shared: Arc<Shared<H, S>>,
     claimed: Claimed,
-    permit: Permit,
+    permit: Held<H>,
 }
 
 impl<H: Host, S: Store> Attempt<H, S> {
     async fn run(self) {
         let Phase::InFlight { attempt, lease_until, .. } = self.claimed.delivery.phase else {
+            // No claim: the store took the step for another one.
+            self.permit.give_back(Lesson::NOTHING);
             return;
         };
         self.shared.host.at(CrashPoint::AttemptClaimed).await;
@@ -307,7 +310,7 @@ impl<H: Host, S: Store> Attempt<H, S> {
         let policy = &shared.config.policy;
         let judgement = policy.classification.judge(&made.outcome);
         let endpoint = &delivery.endpoint_id;
-        let transition = shared.gates.learn(endpoint, &policy.gate, permit, judgement.into());
+        let transition = permit.give_back(judgement.into());
         let gives_up = matches!(transition, Some(Transition::Disabled { .. }));
         log_transition(endpoint, transition);
         let input = Input::Finished { attempt, outcome: made.outcome };

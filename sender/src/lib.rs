@@ -16,6 +16,7 @@ pub mod notifier;
 pub mod sqlite;
 pub mod store;
 pub mod tls;
+mod under_way;
 pub mod url;
 
 use std::future::Future;
@@ -31,6 +32,7 @@ use dispatcher::Dispatcher;
 use gates::Gates;
 use notifier::Notifier;
 use store::Store;
+use under_way::UnderWay;
 
 /// What the parts of a sender share.
 pub(crate) struct Shared<H, S> {
@@ -39,6 +41,7 @@ pub(crate) struct Shared<H, S> {
     pub(crate) config: SenderConfig,
     pub(crate) tls: tls::Tls,
     pub(crate) gates: Gates<H>,
+    pub(crate) under_way: UnderWay,
     pub(crate) orphans: MaybeOrphans,
     /// Wakes the dispatcher: something may be due.
     pub(crate) due: Notify,
@@ -60,9 +63,10 @@ pub async fn run<H: Host, S: Store>(
     let shared = Arc::new(Shared {
         host: host.clone(),
         store,
+        gates: Gates::new(host.clone(), &config.policy),
         config,
         tls,
-        gates: Gates::new(host.clone()),
+        under_way: UnderWay::default(),
         orphans: MaybeOrphans::default(),
         due: Notify::new(),
         notice: Notify::new(),

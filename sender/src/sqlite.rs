@@ -191,8 +191,8 @@ impl Store for SqliteStore {
         self.readable(move |c| deliveries::leased(c, until, limit)).await
     }
 
-    async fn next_lease_end(&self) -> Result<Option<Timestamp>, StoreError> {
-        self.database.read(deliveries::next_lease_end).await
+    async fn next_lease_end(&self, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.database.read(move |c| deliveries::next_lease_end(c, after)).await
     }
 
     async fn delivery(&self, id: DeliveryId) -> Result<Option<ListedDelivery>, StoreError> {

@@ -318,8 +318,11 @@ pub trait Store: Clone + Send + Sync + 'static {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
 
-    /// When the first lease ends.
-    fn next_lease_end(&self) -> impl Future<Output = Result<Option<Timestamp>, StoreError>> + Send;
+    /// When the first lease ends of those that end after then.
+    fn next_lease_end(
+        &self,
+        after: Timestamp,
+    ) -> impl Future<Output = Result<Option<Timestamp>, StoreError>> + Send;
 
     /// One delivery.
     fn delivery(

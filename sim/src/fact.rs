@@ -80,8 +80,9 @@ pub(crate) struct SentRequest {
     pub(crate) headers: u64,
     /// The signed timestamp, in seconds since the epoch.
     pub(crate) timestamp: i64,
-    /// The sender's wall clock at that moment.
-    pub(crate) wall: Timestamp,
+    /// The sender's wall clock at that moment: the earliest and the latest that it can have shown, if it
+    /// was set since the attempt began.
+    pub(crate) wall: (Timestamp, Timestamp),
     /// How long the sender has stood still since the attempt began.
     pub(crate) stood_still: Millis,
     /// Whether an independent verifier with the endpoint's present secret accepts the signature.
@@ -241,6 +242,11 @@ pub(crate) enum Fact<'a> {
         rule: &'a GateRule,
         /// The epoch of the shard: a new owner starts with a gate of its own.
         epoch: u64,
+    },
+    /// A gate forgot every failure, for somebody says that the endpoint works.
+    Forgiven {
+        /// The endpoint.
+        endpoint: EndpointNo,
     },
     /// A request arrived at the receiver and was answered.
     Judged {

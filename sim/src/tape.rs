@@ -19,7 +19,7 @@ use hookproof_core::gate::{DeferReason, Gate, GateRule, PermitId, StoredGate, Tr
 use hookproof_core::id::{DeliveryId, EndpointId, EventId, SourceId};
 use hookproof_core::inbox::{self, Entry, InboxRule, Receipt};
 use hookproof_core::policy::Policy;
-use hookproof_core::time::Timestamp;
+use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::decision::{Asked, Decision};
 
 /// What a history of the wire world saw of core's machines, in the order in which it happened.
@@ -145,6 +145,13 @@ pub enum AskedGate {
         by: By<Policy>,
         /// Its end, or why not.
         result: Result<delivery::Step, delivery::Rejected>,
+    },
+    /// To let the permits that are out go on.
+    Renew {
+        /// The time.
+        now: Timestamp,
+        /// For how long.
+        lease: Millis,
     },
     /// To take a permit back.
     Learn {
@@ -397,6 +404,7 @@ impl From<&Asked<'_>> for AskedGate {
             Asked::Expire { state, ref ctx, result } => {
                 Self::Expire { state: state.clone(), by: ctx.into(), result: result.clone() }
             }
+            Asked::Renew { now, lease } => Self::Renew { now, lease },
             Asked::Learn { rule, now, permit, lesson, result } => {
                 Self::Learn { rule: rule.clone(), now, permit, lesson, result }
             }

@@ -260,10 +260,15 @@ pub(super) fn set_aside(
     Ok(())
 }
 
-pub(super) fn next_lease_end(connection: &Connection) -> Result<Option<Timestamp>, StoreError> {
+pub(super) fn next_lease_end(
+    connection: &Connection,
+    after: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
     let end: Option<i64> = connection
-        .prepare_cached("SELECT min(wake_at) FROM deliveries WHERE phase = 'in_flight'")?
-        .query_row([], |row| row.get(0))?;
+        .prepare_cached(
+            "SELECT min(wake_at) FROM deliveries WHERE phase = 'in_flight' AND wake_at > ?1",
+        )?
+        .query_row([after.as_millis()], |row| row.get(0))?;
     Ok(end.map(Timestamp::from_millis))
 }
 

@@ -182,7 +182,9 @@ macro_rules! pass_on {
     };
     (@ next_lease_end, $($rest:tt)+) => {
         $crate::pass_on! {
-            # next_lease_end() -> Option<$crate::store::types::Timestamp>,
+            # next_lease_end(
+                after: $crate::store::types::Timestamp
+            ) -> Option<$crate::store::types::Timestamp>,
             $($rest)+
         }
     };

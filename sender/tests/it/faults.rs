@@ -7,6 +7,7 @@ use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::host::Host as _;
 use hookproof_sender::store::{Publication, Store as _};
 use tokio::io::AsyncWriteExt as _;
+use tokio::sync::watch;
 
 use crate::clock::{Clock, EPOCH, at};
 use crate::failing::FailingStore;
@@ -155,4 +156,45 @@ async fn what_is_signed_is_the_wall_clock_and_what_is_waited_for_is_not() {
     let stamped: Vec<i64> = receiver.arrivals().iter().map(Arrival::timestamp).collect();
     let an_hour_before = |now: Timestamp| now.as_secs() - 3_600;
     assert_eq!(stamped, [an_hour_before(at(0)), an_hour_before(at(1_000))]);
+}
+
+/// An hour is more than the lease: by the clock, the attempt is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_set_forward_during_an_attempt_lets_no_other_begin_beside_it() {
+    let (arrived, arrivals) = watch::channel(0);
+    let (answer, answers) = watch::channel(false);
+    let address = accepting(move |mut stream| {
+        let (arrived, mut answers) = (arrived.clone(), answers.clone());
+        async move {
+            read_request(&mut stream).await;
+            arrived.send_modify(|count| *count += 1);
+            answers.wait_for(|answers| *answers).await.expect("the test goes on");
+            let head = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(head).await.expect("the sender reads");
+        }
+    })
+    .await;
+    let (home, clock) = (Home::new(), Clock::new());
+    let mut config = config(&[50]);
+    config.policy.gate.concurrency_max = 1;
+    let store = FailingStore::new(home.open().await);
+    let sender = home.start_store(clock.clone(), store.clone(), config).await;
+    let endpoint = sender.register(&format!("http://{address}/hook")).await;
+    let mut ids = vec![endpoint.delivery_of(&sender.publish("{}").await)];
+    eventually("the request arrives", || async { (*arrivals.borrow() == 1).then_some(()) }).await;
+
+    clock.set_ahead(Millis::from_hours(1));
+    // Once the second pass begins, the first one is over.
+    for _ in 0..2 {
+        let passes = store.count("due_endpoints");
+        ids.push(endpoint.delivery_of(&sender.publish("{}").await));
+        store.called("due_endpoints", passes + 1).await;
+    }
+    assert_eq!(store.count("settle"), 0, "whoever is at work has not lost its claim");
+    assert_eq!(*arrivals.borrow(), 1, "nor its place");
+
+    answer.send_replace(true);
+    for id in ids {
+        assert_eq!(sender.settled(&id).await.story(), ["200"]);
+    }
 }

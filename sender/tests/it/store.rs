@@ -168,7 +168,7 @@ async fn no_attempt_is_claimed_to_an_endpoint_that_was_disabled_meanwhile() {
 async fn claims_are_listed_by_the_end_of_their_lease() {
     let home = Home::new();
     let store = with_events(&home, 2).await;
-    assert_eq!(store.next_lease_end().await.expect("it is readable"), None);
+    assert_eq!(store.next_lease_end(NOON).await.expect("it is readable"), None);
     for (n, delivery) in due(&store, Timestamp::MAX, 2).await.iter().enumerate() {
         let now = NOON.plus(Millis::from_secs(u64::try_from(n).expect("few") * 10));
         let claim = step(delivery, now, ADMITTED);
@@ -178,7 +178,9 @@ async fn claims_are_listed_by_the_end_of_their_lease() {
     }
     let first = NOON.plus(Policy::default().lease());
     let second = first.plus(Millis::from_secs(10));
-    assert_eq!(store.next_lease_end().await.expect("it is readable"), Some(first));
+    for (after, next) in [(NOON, Some(first)), (first, Some(second)), (second, None)] {
+        assert_eq!(store.next_lease_end(after).await.expect("it is readable"), next, "{after:?}");
+    }
     for (until, limit, expected) in [(first, 9, 1), (second, 9, 2), (second, 1, 1), (NOON, 9, 0)] {
         let leased = store.leased(until, limit).await.expect("it is readable");
         assert_eq!(leased.len(), expected, "{until:?} {limit}");

@@ -19,7 +19,8 @@ pub(super) struct WithinGate {
 struct Reference {
     epoch: u64,
     rule: GateRule,
-    /// When each permit that is out ends by itself.
+    /// The permits that are out, by when each would end by itself. That ends none here: whoever holds
+    /// one is at work until it is given back, whatever clocks say.
     permits: Vec<Timestamp>,
     starts: Vec<Timestamp>,
     /// Every signal while the breaker was closed: when, and whether it was a failure.
@@ -60,7 +61,6 @@ impl Reference {
     }
 
     fn admit(&mut self, endpoint: EndpointNo, local: Timestamp, expires: Timestamp) -> Look {
-        self.permits.retain(|expires| *expires > local);
         self.permits.push(expires);
         let (out, most) = (self.permits.len(), self.rule.concurrency_max);
         if out > usize::try_from(most).unwrap_or(usize::MAX) {
@@ -192,7 +192,7 @@ impl Checker for WithinGate {
                 NOTHING
             }
             // Whoever enables an endpoint starts its breaker anew.
-            Fact::Enabled { endpoint } => {
+            Fact::Enabled { endpoint } | Fact::Forgiven { endpoint } => {
                 if let Some(known) = self.endpoints.get_mut(endpoint) {
                     known.breaker = Breaker::Unknown;
                 }

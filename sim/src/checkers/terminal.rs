@@ -1,17 +1,18 @@
 //! I5: what is settled stays settled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hookproof_core::delivery::{DeadReason, Origin, Phase};
 use hookproof_core::time::Timestamp;
 
 use super::{Checker, Invariant, Look, NOTHING, RIGHT};
-use crate::fact::{Fact, Route, Written};
+use crate::fact::{EndpointNo, Fact, Route, Written};
 
 /// I5.
 #[derive(Default)]
 pub(super) struct Terminal {
     routes: BTreeMap<Route, Known>,
+    deleted: BTreeSet<EndpointNo>,
 }
 
 #[derive(Clone, Copy)]
@@ -40,6 +41,9 @@ impl Checker for Terminal {
     }
 
     fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
+        if let Fact::Deleted { endpoint } = fact {
+            self.deleted.insert(*endpoint);
+        }
         let Fact::Written(written) = fact else { return NOTHING };
         let phase = written.state.phase;
         let before = self.routes.get(&written.route).copied();
@@ -53,7 +57,10 @@ impl Checker for Terminal {
             return RIGHT;
         }
         match before.before_replay {
-            Some(settled) if !is_replay(phase) => after_replay(written, settled),
+            Some(settled) if !is_replay(phase) => {
+                let is_deleted = self.deleted.contains(&written.route.endpoint);
+                after_replay(written, settled, is_deleted)
+            }
             Some(_) => RIGHT,
             None if is_settled(before.phase) && before.phase != phase => Err(format!(
                 "{} was {} and became {}",
@@ -67,11 +74,13 @@ impl Checker for Terminal {
 }
 
 /// A replay that is over leaves a success, or what was there before.
-fn after_replay(written: &Written<'_>, before: Phase) -> Look {
+fn after_replay(written: &Written<'_>, before: Phase, is_deleted: bool) -> Look {
     let now = written.state.phase;
     let is_right = match (now, before) {
         (Phase::Delivered { .. }, _) => true,
         (Phase::Dead { reason: DeadReason::Gone, .. }, Phase::Scheduled { .. }) => true,
+        // What had not been settled goes with its endpoint.
+        (Phase::Cancelled { .. }, Phase::Scheduled { .. }) if is_deleted => true,
         (now, before) => now == before,
     };
     if is_right {

@@ -145,6 +145,7 @@ impl World<'_> {
         host.life += 1;
         host.is_up = true;
         host.clock_ahead = host.wall_ahead;
+        self.follow_store(process);
         // That it is up again in another life is what a crash is known by.
         self.record.fired(process.crash_fault());
         self.record.line(self.now, process.name(), || "starts again".to_owned());
@@ -157,6 +158,21 @@ impl World<'_> {
                 self.after(Millis::new(1), process, Step::Receiver(receiver::Step::Start));
             }
         }
+    }
+
+    /// The clock by which a process waits is not before the latest time that is stored: its own former
+    /// life may have stored it, or another process whose clock is ahead.
+    pub(super) fn follow_store(&mut self, process: Process) {
+        if self.is_sender(SenderMutant::WallClock) {
+            return;
+        }
+        let latest = match process {
+            Process::Sender(_) => self.store.latest,
+            Process::Receiver(_) => self.inbox.latest,
+        };
+        let ahead = latest.as_millis().saturating_sub(self.now.as_millis());
+        let host = self.hosts.get_mut(process);
+        host.clock_ahead = host.clock_ahead.max(ahead);
     }
 
     /// A process may stand still here, for longer than its leases.

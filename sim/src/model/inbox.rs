@@ -15,6 +15,8 @@ pub(super) type Key = (EndpointNo, u64);
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     pub(super) entries: BTreeMap<Key, EntryRow>,
+    /// The latest time at which it was written, by the clock of whoever did it.
+    pub(super) latest: Timestamp,
     /// What is not final, by the time at which somebody must look at it.
     wake: BTreeSet<(Timestamp, Key)>,
     /// Entity → the version that it has.

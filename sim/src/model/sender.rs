@@ -27,6 +27,8 @@ pub(super) use writes::Finished;
 pub(super) struct Sender {
     pub(super) gates: BTreeMap<EndpointNo, Gate>,
     pub(super) attempts: BTreeMap<u64, Attempt>,
+    /// Attempts whose outcome waits for the store: the row, and the number there.
+    recording: BTreeSet<(usize, u32)>,
     /// When the next pass is planned, by the true clock.
     next_pass: Option<Timestamp>,
     /// Notices that are on their way.

@@ -22,6 +22,8 @@ pub(super) struct Store {
     due: Vec<BTreeSet<(Timestamp, usize)>>,
     /// What is in flight, by the end of its lease.
     leased: BTreeSet<(Timestamp, usize)>,
+    /// The latest time at which it was written, by the clock of whoever did it.
+    pub(super) latest: Timestamp,
     next_event: u32,
     next_attempt: u64,
     /// S38: a wrong sender takes events up to this one to be fanned out.

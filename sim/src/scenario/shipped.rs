@@ -15,6 +15,8 @@ use crate::fault::Fault;
 pub fn all() -> Vec<Scenario> {
     vec![
         mixed(),
+        everything(),
+        shared_stores(),
         steady(),
         receiver_outage_24h(),
         crash_everywhere(),
@@ -49,12 +51,50 @@ fn named(name: &str, about: &str) -> Scenario {
     Scenario { name: name.to_owned(), about: about.to_owned(), ..Scenario::default() }
 }
 
-/// Everything at once.
+/// Most of what can go wrong, at once.
 #[must_use]
 pub fn mixed() -> Scenario {
     let not_here = [Fault::ClockStep, Fault::ClockSkew, Fault::Pause, Fault::DownstreamFailure];
     let faults = Fault::ALL.iter().copied().filter(|fault| !not_here.contains(fault)).collect();
-    Scenario { faults, policies: vec![brisk(40), brisk(4)], ..named("mixed", "everything at once") }
+    Scenario {
+        faults,
+        policies: vec![brisk(40), brisk(4)],
+        ..named("mixed", "most faults at once")
+    }
+}
+
+/// All that can go wrong, at once: clocks are set and processes stand still amid every other fault, and
+/// people do whatever they can do.
+#[must_use]
+pub fn everything() -> Scenario {
+    Scenario {
+        faults: Fault::ALL.to_vec(),
+        downstream: true,
+        operations: vec![
+            Operation::Disable,
+            Operation::Delete,
+            Operation::Replay,
+            Operation::Cancel,
+            Operation::Rotate,
+        ],
+        policies: vec![brisk(40), brisk(4)],
+        ..named("everything", "all faults at once, and people")
+    }
+}
+
+/// The same with two processes on each side, of which each may take over from the other.
+#[must_use]
+pub fn shared_stores() -> Scenario {
+    Scenario {
+        senders: 2,
+        receivers: 2,
+        // Whoever stands still keeps its shards until their lease ends, and may do so again.
+        overdue_max: Millis::from_minutes(2),
+        isolation_max: Millis::from_minutes(2),
+        name: "shared-stores".to_owned(),
+        about: "all faults at once, with two processes on each side".to_owned(),
+        ..everything()
+    }
 }
 
 /// No faults.

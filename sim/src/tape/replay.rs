@@ -91,6 +91,9 @@ impl Again {
             AskedGate::Expire { state, by, result } => {
                 same("the end", result, &dispatch::expire(&self.gate, state, by.ctx()))
             }
+            AskedGate::Renew { now, lease } => {
+                same("whether a permit was overdue", &true, &self.gate.renew(*now, *lease))
+            }
             AskedGate::Learn { rule, now, permit, lesson, result } => {
                 let permit = self.permits.remove(permit).ok_or("a permit comes back twice")?;
                 let again = dispatch::learn(&mut self.gate, rule, *now, permit, *lesson);

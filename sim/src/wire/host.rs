@@ -279,6 +279,10 @@ impl Host for SimHost {
         self.reads(true_now())
     }
 
+    fn not_before(&self, at: Timestamp) {
+        lock(&self.clock).not_before(at);
+    }
+
     fn wall(&self) -> Timestamp {
         if self.stage.is_sender_mutant(SenderMutant::FrozenTimestamp)
             && let Some(attempt) = self.stage.attempt()
@@ -441,6 +445,10 @@ impl Host for SimHost {
 
     fn decided(&self, decision: &Decision<'_>) {
         self.stage.journal.tape().decided(decision);
+        if let Decision::Gate { endpoint, asked, .. } = decision {
+            let at = self.moment();
+            self.stage.witness().gate_asked(&at, endpoint, asked);
+        }
     }
 
     fn refuses_commit(&self) -> bool {

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use hookproof_core::delivery::{AttemptRecord, DeadReason, Delivery, Origin, Phase};
+use hookproof_core::outcome::Outcome;
 use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::time::Millis;
 use hookproof_runtime::host::Host as _;
@@ -46,6 +47,10 @@ impl Wishes {
     pub(super) fn explain(&self, state: &Delivery, record: Option<&AttemptRecord>) -> bool {
         let id = state.id.as_str();
         match state.phase {
+            // To cancel what is under way leaves its attempt without an outcome.
+            Phase::Cancelled { .. } if record.is_none_or(|r| r.outcome == Outcome::Unknown) => {
+                self.cancellations.contains(id)
+            }
             _ if record.is_some() => false,
             Phase::Scheduled { origin: Origin::Replay { .. }, .. } => self.replays.contains(id),
             // To cancel a replay leaves what was there before.

@@ -1,21 +1,23 @@
-//! What the sender's process knows of its gates, seen by what it asks of its store.
+//! What the sender's process knows of its gates, seen by what it tells its host and asks of its store.
 //!
-//! A permit is asked for just before its delivery is claimed, and given back just before the outcome is
-//! written; an endpoint that has something due and is not asked for it has its gate closed. So a store
-//! that passes everything on sees each of these, in the order in which they happen.
+//! A gate's host is told of each permit and of each end of one, in the order in which they happen. What is
+//! claimed without a permit is seen by the store, and so is an endpoint that has something due and is not
+//! asked for it: its gate is closed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hookproof_core::classify::Signal;
 use hookproof_core::delivery::{Committed, Delivery, Phase, Rejected, Step};
+use hookproof_core::dispatch::Wanted;
 use hookproof_core::endpoint::EndpointStatus;
-use hookproof_core::gate::{Breaker, StoredGate};
+use hookproof_core::gate::{Breaker, PermitId, StoredGate};
 use hookproof_core::id::{DeliveryId, EndpointId};
 use hookproof_core::outcome::Outcome;
 use hookproof_core::policy::Policy;
 use hookproof_core::time::Timestamp;
 use hookproof_runtime::database::StoreError;
+use hookproof_runtime::decision::Asked;
 use hookproof_sender::store::{Beside, Claimed, DueEndpoint, Store};
 
 use super::host::SimHost;
@@ -31,10 +33,6 @@ pub(super) struct Gates {
     probing: BTreeMap<EndpointId, bool>,
     /// Permits that are out.
     out: BTreeMap<AttemptName, Out>,
-    /// Endpoints that the dispatcher has read the due deliveries of, and not claimed them yet. A
-    /// signal from there comes after the permits that it is about to claim with.
-    admitting: BTreeSet<EndpointId>,
-    waiting: Vec<(EndpointId, Signalled)>,
     /// Endpoints with something due that the dispatcher has not asked for in this pass.
     unasked: BTreeSet<EndpointId>,
     began: Option<Timestamp>,
@@ -49,14 +47,10 @@ impl Gates {
 
 struct Out {
     endpoint: EndpointId,
+    /// `None` if nobody gave it out.
+    permit: Option<PermitId>,
     expires: Timestamp,
     is_probe: bool,
-}
-
-struct Signalled {
-    out: Out,
-    is_success: Option<bool>,
-    local: Timestamp,
 }
 
 impl Witness {
@@ -83,10 +77,6 @@ impl Witness {
 
     /// Whatever was due and not asked for was held back by its gate until now.
     fn pass_ends(&mut self, at: &Moment) {
-        self.gates.admitting.clear();
-        for (_, signalled) in std::mem::take(&mut self.gates.waiting) {
-            self.signalled(at, &signalled);
-        }
         let Some(until) = self.gates.began.take() else { return };
         for endpoint in std::mem::take(&mut self.gates.unasked) {
             let endpoint = self.names.endpoint(endpoint.as_str());
@@ -96,47 +86,74 @@ impl Witness {
 
     fn asked_for(&mut self, endpoint: &EndpointId) {
         self.gates.unasked.remove(endpoint);
-        self.gates.admitting.insert(endpoint.clone());
     }
 
-    fn admitted(&mut self, at: &Moment, policy: &Policy, claims: &[Delivery]) {
+    /// A gate was asked.
+    pub(super) fn gate_asked(&mut self, at: &Moment, endpoint: &EndpointId, asked: &Asked<'_>) {
+        match *asked {
+            Asked::Want { result: Wanted::Claim(step, permit), .. } => {
+                self.admitted(at, step.next(), Some(permit.id()), permit.probe);
+            }
+            Asked::Learn { permit, lesson, now, .. } => {
+                let is_it = |(_, out): &(&AttemptName, &Out)| {
+                    out.permit == Some(permit) && out.endpoint == *endpoint
+                };
+                let Some((name, _)) = self.gates.out.iter().find(is_it) else { return };
+                let name = name.clone();
+                self.given_back(at, &name, is_success(lesson.signal), now);
+            }
+            Asked::Reset => {
+                let endpoint = self.names.endpoint(endpoint.as_str());
+                self.tell(at.now, &Fact::Forgiven { endpoint });
+            }
+            _ => {}
+        }
+    }
+
+    /// Claims are about to be written; whatever nobody gave a permit for begins all the same.
+    fn claimed(&mut self, at: &Moment, claims: &[Delivery]) {
         for claim in claims {
-            let Phase::InFlight { attempt, started_at, lease_until, .. } = claim.phase else {
-                continue;
-            };
-            let endpoint = claim.endpoint_id.clone();
-            let fact = Fact::Admitted {
-                endpoint: self.names.endpoint(endpoint.as_str()),
-                local: started_at,
-                expires: lease_until,
-                rule: &policy.gate,
-                epoch: u64::from(at.life.number),
-            };
-            self.tell(at.now, &fact);
-            let is_probe = self.gates.probing.get(&endpoint).copied().unwrap_or(false);
-            let name = AttemptName { delivery: claim.id.as_str().to_owned(), number: attempt };
-            self.gates.out.insert(name, Out { endpoint, expires: lease_until, is_probe });
+            if !self.gates.out.contains_key(&name_of(claim)) {
+                let is_probe = self.gates.is_probing(&claim.endpoint_id).unwrap_or(false);
+                self.admitted(at, claim, None, is_probe);
+            }
         }
         self.pass_ends(at);
     }
 
-    /// A permit is given back; only the first time counts.
-    fn given_back(&mut self, at: &Moment, name: &AttemptName, is_success: Option<bool>) {
-        let Some(out) = self.gates.out.remove(name) else { return };
-        let endpoint = out.endpoint.clone();
-        let signalled = Signalled { out, is_success, local: at.local };
-        if self.gates.admitting.contains(&endpoint) {
-            self.gates.waiting.push((endpoint, signalled));
-        } else {
-            self.signalled(at, &signalled);
-        }
+    fn admitted(
+        &mut self,
+        at: &Moment,
+        claim: &Delivery,
+        permit: Option<PermitId>,
+        is_probe: bool,
+    ) {
+        let Phase::InFlight { started_at, lease_until, .. } = claim.phase else { return };
+        let rule = self.policy.gate.clone();
+        let fact = Fact::Admitted {
+            endpoint: self.names.endpoint(claim.endpoint_id.as_str()),
+            local: started_at,
+            expires: lease_until,
+            rule: &rule,
+            epoch: u64::from(at.life.number),
+        };
+        self.tell(at.now, &fact);
+        let endpoint = claim.endpoint_id.clone();
+        let out = Out { endpoint, permit, expires: lease_until, is_probe };
+        self.gates.out.insert(name_of(claim), out);
     }
 
-    fn signalled(&mut self, at: &Moment, signalled: &Signalled) {
-        let Signalled { out, is_success, local } = signalled;
+    /// A permit is given back; only the first time counts.
+    fn given_back(
+        &mut self,
+        at: &Moment,
+        name: &AttemptName,
+        is_success: Option<bool>,
+        local: Timestamp,
+    ) {
+        let Some(out) = self.gates.out.remove(name) else { return };
         let endpoint = self.names.endpoint(out.endpoint.as_str());
-        let Out { expires, is_probe, .. } = *out;
-        let (is_success, local) = (*is_success, *local);
+        let Out { expires, is_probe, .. } = out;
         match is_success {
             Some(false) if is_probe => self.reached(Sometimes::ProbeFailed),
             None if is_probe => self.reached(Sometimes::ProbeNeither),
@@ -151,6 +168,18 @@ impl Witness {
             self.reached_by_breaker(endpoint, !is_closed(gate.breaker.state));
             self.gates.probing.insert(endpoint.clone(), !is_closed(gate.breaker.state));
         }
+    }
+}
+
+fn name_of(claim: &Delivery) -> AttemptName {
+    AttemptName { delivery: claim.id.as_str().to_owned(), number: claim.attempts }
+}
+
+fn is_success(signal: Signal) -> Option<bool> {
+    match signal {
+        Signal::Success => Some(true),
+        Signal::Failure => Some(false),
+        Signal::Neither => None,
     }
 }
 
@@ -222,7 +251,7 @@ impl<S: Store> Store for Watched<S> {
         gates: Vec<(EndpointId, StoredGate)>,
     ) -> Result<Vec<Result<Claimed, Rejected>>, StoreError> {
         let wanted: Vec<Delivery> = steps.iter().map(|step| step.next().clone()).collect();
-        self.witness(|witness, at| witness.admitted(at, &self.policy, &wanted));
+        self.witness(|witness, at| witness.claimed(at, &wanted));
         let claims = self.inner.claim(steps, gates).await;
         let is_made = |index: usize| {
             claims.as_ref().is_ok_and(|claims| claims.get(index).is_some_and(Result::is_ok))
@@ -233,12 +262,8 @@ impl<S: Store> Store for Watched<S> {
             }
         }
         for (index, delivery) in wanted.iter().enumerate() {
-            let delivery_id = delivery.id.as_str().to_owned();
-            let name = AttemptName { delivery: delivery_id, number: delivery.attempts };
             if is_made(index) {
-                self.host.stage.attempt_follows(name);
-            } else {
-                self.witness(|witness, at| witness.given_back(at, &name, None));
+                self.host.stage.attempt_follows(name_of(delivery));
             }
         }
         claims
@@ -251,16 +276,12 @@ impl<S: Store> Store for Watched<S> {
     ) -> Result<Result<Committed, Rejected>, StoreError> {
         // What is unknown is no signal: its permit ended with its process or by itself.
         if let Some(record) = step.record().filter(|record| record.outcome != Outcome::Unknown) {
-            let is_success = match self.policy.classification.judge(&record.outcome).signal {
-                Signal::Success => Some(true),
-                Signal::Failure => Some(false),
-                Signal::Neither => None,
-            };
+            let judgement = self.policy.classification.judge(&record.outcome);
             let delivery = step.next();
             let name =
                 AttemptName { delivery: delivery.id.as_str().to_owned(), number: record.attempt };
             self.witness(|witness, at| {
-                witness.given_back(at, &name, is_success);
+                witness.given_back(at, &name, is_success(judgement.signal), at.local);
                 witness.gate_is(&delivery.endpoint_id, beside.gate.as_ref());
             });
         }

@@ -63,7 +63,7 @@ pub(super) struct Witness {
     checkers: Checkers,
     violation: Option<Violation>,
     journal: Journal,
-    policy: Policy,
+    pub(super) policy: Policy,
     pub(super) names: Names,
     /// Source → the bytes of the secrets that the receiver knows.
     keys: BTreeMap<String, Vec<Vec<u8>>>,
@@ -73,6 +73,8 @@ pub(super) struct Witness {
     versions: BTreeMap<EventNo, (String, u64)>,
     /// The last time that the sender stood still, from and to.
     stood_still: Option<(Timestamp, Timestamp)>,
+    /// When the sender's wall clock was set, and by how many milliseconds.
+    clock_set: Vec<(Timestamp, i64)>,
     wanted: BTreeMap<String, Vec<u8>>,
     /// The digest of what was published as an event.
     bodies: BTreeMap<EventNo, u64>,
@@ -126,6 +128,7 @@ impl Witness {
             wishes: Wishes::default(),
             versions: BTreeMap::new(),
             stood_still: None,
+            clock_set: Vec::new(),
             wanted: BTreeMap::new(),
             bodies: BTreeMap::new(),
             sender,
@@ -488,6 +491,23 @@ impl Witness {
     pub(super) fn stands_still(&mut self, now: Timestamp, until: Timestamp) {
         self.stood_still = Some((now, until));
         self.tell(now, &Fact::Hindered { until });
+    }
+
+    /// The sender's wall clock is set, by so many milliseconds.
+    pub(super) fn sets_clock(&mut self, now: Timestamp, by_ms: i64) {
+        self.clock_set.push((now, by_ms));
+    }
+
+    /// The earliest and the latest that the sender's wall clock can have shown for the moment at which
+    /// it shows `wall`, had it not been set since then.
+    fn walls_since(&self, since: Timestamp, wall: Timestamp) -> (Timestamp, Timestamp) {
+        let recent = self.clock_set.iter().rev().take_while(|(at, _)| *at >= since);
+        let (mut before, mut walls) = (wall, (wall, wall));
+        for (_, by_ms) in recent {
+            before = Timestamp::from_millis(before.as_millis() - by_ms);
+            walls = (walls.0.min(before), walls.1.max(before));
+        }
+        walls
     }
 
     /// How long the sender has stood still since then.

@@ -345,6 +345,9 @@ impl<'a> World<'a> {
             if is_on {
                 let ahead = self.stage.wall_ahead(host) + by;
                 self.stage.set_wall(host, Fault::ClockStep, ahead);
+                if host == SENDER {
+                    self.stage.witness().sets_clock(now, by);
+                }
                 if by < 0 {
                     self.stage.journal.reached(Sometimes::ClockSteppedBack);
                 }

@@ -205,6 +205,17 @@ impl<H: Host> WrongStore<H> {
         Ok(shortened)
     }
 
+    /// S16: ends claims whose lease is over, whoever is at work on them.
+    async fn end(&self, leased: &[Delivery], now: Timestamp) -> Result<(), StoreError> {
+        for delivery in leased {
+            let ctx = Ctx { now, entropy: self.host.entropy(), policy: &self.policy };
+            if let Ok(step) = delivery.handle(ctx, Input::LeaseExpired) {
+                let _ = self.inner.commit(step, Beside::default()).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// S01 and S03: the publish is accepted, and written when the store gets round to it.
     async fn publish_later(&self, publication: Publication, later: Millis) -> Published {
         let event_id = publication.event.id.clone();
@@ -447,14 +458,20 @@ impl<H: Host> Store for WrongStore<H> {
         if self.mutant == SenderMutant::InFlightIgnored {
             return Ok(Vec::new());
         }
-        self.inner.leased(until, limit).await
+        let leased = self.inner.leased(until, limit).await?;
+        if self.mutant == SenderMutant::LeaseShorterThanTimeout {
+            // Whose attempts they are is not asked: a lease is a lease.
+            self.end(&leased, until).await?;
+            return Ok(Vec::new());
+        }
+        Ok(leased)
     }
 
-    async fn next_lease_end(&self) -> Result<Option<Timestamp>, StoreError> {
+    async fn next_lease_end(&self, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         if self.mutant == SenderMutant::InFlightIgnored {
             return Ok(None);
         }
-        self.inner.next_lease_end().await
+        self.inner.next_lease_end(after).await
     }
 
     hookproof_sender::pass_on! { |this, _method| this.inner =>

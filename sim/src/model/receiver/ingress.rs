@@ -192,6 +192,7 @@ impl World<'_> {
             }
             false => row,
         };
+        self.inbox.latest = self.inbox.latest.max(now);
         self.inbox.insert(key, row);
         if processes_at_once {
             self.have_effect(process, key);

@@ -30,6 +30,9 @@ impl World<'_> {
             self.look_at(process, self.now);
             return;
         }
+        if self.hosts.receivers.len() > 1 {
+            self.follow_store(process);
+        }
         let local = self.local(process);
         self.release_expired(process);
         let queued = self.is_receiver(ReceiverMutant::EnqueueInMemory)
@@ -69,7 +72,7 @@ impl World<'_> {
                 self.lost_claim_is_applied(key);
                 return;
             }
-            self.settle_entry(key, next);
+            self.settle_entry(process, key, next);
         }
     }
 
@@ -83,12 +86,17 @@ impl World<'_> {
         self.fact(&Fact::WorkedOff { source, event, is_applied: true });
     }
 
+    fn keep_entry(&mut self, process: Process, key: Key, entry: Entry) {
+        self.inbox.latest = self.inbox.latest.max(self.local(process));
+        self.inbox.write(key, entry);
+    }
+
     /// Writes an entry that did not have its effect.
-    fn settle_entry(&mut self, key: Key, next: Entry) {
+    fn settle_entry(&mut self, process: Process, key: Key, next: Entry) {
         let row = &self.inbox.entries[&key];
         let (source, event) = (row.source, row.event);
         let is_dead = matches!(next.phase, Phase::Dead { .. });
-        self.inbox.write(key, next);
+        self.keep_entry(process, key, next);
         if is_dead {
             self.fact(&Fact::WorkedOff { source, event, is_applied: false });
         }
@@ -124,7 +132,7 @@ impl World<'_> {
             return;
         };
         let claim = claimed.attempts;
-        self.inbox.write(key, claimed);
+        self.keep_entry(process, key, claimed);
         if self.passes(process, CrashPoint::WorkClaimed) {
             return;
         }
@@ -235,7 +243,7 @@ impl World<'_> {
         let ctx = Ctx { now: self.local(process), entropy, rule: &rule };
         let failed = stored.handle(ctx, Input::Failed { attempt: claim });
         if let Ok(next) = failed.and_then(|step| step.onto(&stored)) {
-            self.settle_entry(key, next);
+            self.settle_entry(process, key, next);
         }
         self.stops_work(process, key, Millis::ZERO);
     }
@@ -246,7 +254,7 @@ impl World<'_> {
         let ctx = Ctx { now: self.local(process), entropy: 0, rule: &rule };
         let applied = stored.handle(ctx, Input::Applied { attempt: claim });
         if let Ok(next) = applied.and_then(|step| step.onto(&stored)) {
-            self.inbox.write(key, next);
+            self.keep_entry(process, key, next);
         }
     }
 

@@ -234,7 +234,7 @@ impl World<'_> {
             body: (request.body.digest(), Body::of(publish).digest()),
             headers: u64::from(request.signatures[0].is_some()),
             timestamp: request.timestamp,
-            wall: self.wall(process),
+            wall: (self.wall(process), self.wall(process)),
             // It is signed when it is written.
             stood_still: Millis::ZERO,
             is_signed,
@@ -302,6 +302,7 @@ impl World<'_> {
             return;
         }
         let span = self.commit_span(process);
+        self.sender(process).recording.insert((row, number));
         let step = Step::RecordCommits(Box::new(finished));
         self.after(span, process, world::Step::Sender(step));
         // A place is free, and perhaps a permit.

@@ -1,5 +1,7 @@
 //! What is due becomes attempts: gates are asked first, then rows are claimed.
 
+use std::collections::BTreeSet;
+
 use hookproof_core::classify::Signal;
 use hookproof_core::delivery::{Ctx, Input, Phase};
 use hookproof_core::dispatch::{self, Lesson, Places, Wanted};
@@ -29,6 +31,7 @@ impl World<'_> {
             return;
         }
         if self.senders.len() > 1 {
+            self.follow_store(process);
             self.claim_shards(process);
         }
         if self.is_sender(SenderMutant::WatermarkScan) {
@@ -77,7 +80,10 @@ impl World<'_> {
             }
         }
         if !self.is_sender(SenderMutant::InFlightIgnored) {
-            let next_lease = self.store.leased().first().map(|(at, _)| at.plus(Millis::new(1)));
+            // What ended before and is still there belongs to an attempt of this process, whose end
+            // wakes it, or to another process.
+            let next = self.store.leased().range((local.plus(Millis::new(1)), 0)..).next();
+            let next_lease = next.map(|(at, _)| at.plus(Millis::new(1)));
             wake = wake.into_iter().chain(next_lease).min();
         }
         let mut at = wake.map(|wake| self.true_time(process, wake.max(local.plus(Millis::new(1)))));
@@ -95,14 +101,26 @@ impl World<'_> {
         if self.is_sender(SenderMutant::InFlightIgnored) {
             return;
         }
+        let own = self.own_attempts(process);
         let expired: Vec<usize> = self
             .store
             .leased_until(local)
             .filter(|row| self.owns(process, self.store.rows[*row].route.endpoint))
+            .filter(|row| !own.contains(&(*row, self.store.rows[*row].state.attempts)))
             .collect();
         for row in expired {
             self.settle(process, row, Input::LeaseExpired);
         }
+    }
+
+    /// The attempts that this process has under way: no clock tells it that they are over.
+    fn own_attempts(&self, process: Process) -> BTreeSet<(usize, u32)> {
+        if self.is_sender(SenderMutant::LeaseShorterThanTimeout) {
+            return BTreeSet::new();
+        }
+        let sender = &self.senders[process.number()];
+        let under_way = sender.attempts.values().map(|attempt| (attempt.row, attempt.number));
+        under_way.chain(sender.recording.iter().copied()).collect()
     }
 
     /// Ends what became too old while it waited, whatever its gate says; tells when the next may.
@@ -199,7 +217,15 @@ impl World<'_> {
             return None;
         }
         let policy = self.understood.clone();
-        let room = self.with_gate(process, endpoint, |gate| gate.room(&policy.gate, local));
+        let renews = !self.is_sender(SenderMutant::LeaseShorterThanTimeout);
+        let room = self.with_gate(process, endpoint, |gate| {
+            // Every attempt gives its permit back when it ends: until then it is under way, whatever
+            // the clock has been set to.
+            if renews {
+                gate.renew(local, policy.lease());
+            }
+            gate.room(&policy.gate, local)
+        });
         let room = match room {
             Ok(room) => usize::try_from(room).unwrap_or(usize::MAX).min(share),
             Err((until, why)) => {
@@ -330,13 +356,14 @@ impl World<'_> {
     /// Claims become true, those of them that still fit what is stored, and their attempts begin.
     pub(super) fn claims_commit(&mut self, process: Process, claims: Vec<Claim>) {
         let refused = self.refuses(process);
-        let mut begun = Vec::new();
+        let (mut begun, mut is_one_given_back) = (Vec::new(), false);
         for claim in claims {
             let endpoint = self.store.rows[claim.row].route.endpoint;
             let is_early = self.is_sender(SenderMutant::SendBeforeClaim);
             let is_gone = !self.store.endpoint(endpoint).is_enabled;
             if refused || is_gone || self.is_fenced_off(endpoint, claim.epoch) {
                 self.give_back(process, endpoint, claim.permit, claim.epoch);
+                is_one_given_back |= !refused;
                 continue;
             }
             let stored = &self.store.rows[claim.row].state;
@@ -344,6 +371,7 @@ impl World<'_> {
             let is_guarded = !self.is_sender(SenderMutant::ClaimInAutocommit);
             if is_guarded && claim.step.clone().onto(stored).is_err() {
                 self.give_back(process, endpoint, claim.permit, claim.epoch);
+                is_one_given_back |= !refused;
                 continue;
             }
             if !is_early {
@@ -360,6 +388,10 @@ impl World<'_> {
         }
         if self.passes(process, CrashPoint::StoreCommitted) {
             return;
+        }
+        if is_one_given_back {
+            // There was room for another.
+            self.poke(process);
         }
         for (row, claimed, permit, epoch) in begun {
             if !self.begin(process, row, claimed, permit, epoch) {

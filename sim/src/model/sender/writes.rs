@@ -40,6 +40,7 @@ impl World<'_> {
         is_asked: bool,
     ) {
         let route = self.store.rows[row].route;
+        self.store.latest = self.store.latest.max(self.local(process));
         let written = Written {
             route,
             state: &self.store.rows[row].state,
@@ -125,9 +126,12 @@ impl World<'_> {
             if self.local(process) < finished.lease_until {
                 let step = Step::RecordCommits(Box::new(finished));
                 self.after(STORE_PAUSE, process, world::Step::Sender(step));
+            } else {
+                self.is_recorded(process, &finished);
             }
             return;
         }
+        self.is_recorded(process, &finished);
         let Finished { row, number, claimed, epoch, outcome, asked, .. } = &finished;
         let route = self.store.rows[*row].route;
         let entropy =
@@ -165,6 +169,12 @@ impl World<'_> {
         if self.passes(process, CrashPoint::AttemptRecorded) {
             return;
         }
+        self.poke(process);
+    }
+
+    /// The process has done with an attempt, whether or not the store has taken what came of it.
+    fn is_recorded(&mut self, process: Process, finished: &Finished) {
+        self.sender(process).recording.remove(&(finished.row, finished.number));
         self.poke(process);
     }
 

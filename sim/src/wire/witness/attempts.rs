@@ -103,7 +103,7 @@ impl Witness {
             body: (body, published.unwrap_or(if is_on_trial { body } else { 0 })),
             headers: digest(names.join("\n").as_bytes()),
             timestamp: timestamp(request),
-            wall: at.wall,
+            wall: self.walls_since(began, at.wall),
             stood_still: self.stood_still_since(began, at.now),
             is_signed,
             is_claimed,
