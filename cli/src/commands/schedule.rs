@@ -159,9 +159,11 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
         return Ok(Ending::AsItShould);
     }
     if !args.compare.is_empty() {
-        let sources = args.compare.iter().map(|name| Source::named(name));
-        let inspected =
-            sources.map(|source| inspect(source?, &args)).collect::<Result<Vec<_>, _>>()?;
+        let sources = Source::all_named(&args.compare)?;
+        let inspected = sources
+            .into_iter()
+            .map(|source| inspect(source, &args))
+            .collect::<Result<Vec<_>, _>>()?;
         print_comparison(&inspected, format, output)?;
         return Ok(Ending::AsItShould);
     }

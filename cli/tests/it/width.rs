@@ -117,3 +117,23 @@ fn only_a_string_alone_in_its_line_may_be_wider() {
         assert_eq!(wide_lines(&line), [line.as_str()]);
     }
 }
+
+/// The names of files are as long as they are; in a table, their ends tell them apart.
+#[test]
+fn a_comparison_of_files_with_long_names_is_no_wider() {
+    let folder = tempfile::TempDir::new().expect("there is room");
+    let files = ["one", "two"].map(|name| {
+        let deep = folder.path().join("a-folder-with-a-long-name/".repeat(6)).join(name);
+        fs::create_dir_all(&deep).expect("it can be made");
+        let file = deep.join("policy.toml");
+        let text = "[schedule.backoff]\nkind = \"list\"\nwaits = [\"5s\", \"1m\"]\n";
+        fs::write(&file, text).expect("it can be written");
+        file.to_string_lossy().into_owned()
+    });
+    let ran = run(&["schedule", "--rate", "5", "--compare", &files[0], &files[1]]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_narrow(&ran);
+    for end in ["/one/policy.toml", "/two/policy.toml"] {
+        assert!(ran.stdout.contains(end) && ran.stdout.contains("…"), "{}", ran.stdout);
+    }
+}

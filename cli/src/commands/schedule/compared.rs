@@ -1,6 +1,7 @@
 //! Policies side by side: as a table, and as a picture with one timeline a row.
 
 use std::io::{self, Write};
+use std::iter;
 
 use super::picture::{DARK, MARKS, class, escaped, longest, scale, told};
 use super::wording::{bound, range};
@@ -16,6 +17,8 @@ const TOP: usize = 72;
 const ROW: usize = 46;
 /// So many characters of a name have room beside the rest, on the screen of a phone.
 const NAME_MAX: usize = 22;
+/// So many have room in a table beside the rest of it. The name of a file may be longer.
+const CELL_MAX: usize = 40;
 /// So many characters have room in a line there.
 const LINE_MAX: usize = 46;
 
@@ -28,7 +31,7 @@ pub(super) fn table(inspected: &[Inspected], to: &mut impl Write, paint: Paint) 
     let behind = inspected.iter().filter(|one| one.facts.with_limits);
     let mut limits = Table::new([Column::left("schedule"), Column::left("limits")]);
     for one in behind.clone() {
-        limits.fact(&one.source.name, one.limits.to_string());
+        limits.fact(&end_of(&one.source.name), one.limits.to_string());
     }
     if behind.count() > 0 {
         limits.write(to, paint)?;
@@ -36,7 +39,7 @@ pub(super) fn table(inspected: &[Inspected], to: &mut impl Write, paint: Paint) 
     }
     let mut ends = Table::new([Column::left("schedule"), Column::left("if it fails")]);
     for one in inspected {
-        ends.fact(&one.source.name, one.facts.afterwards.text());
+        ends.fact(&end_of(&one.source.name), one.facts.afterwards.text());
     }
     ends.write(to, paint)
 }
@@ -64,7 +67,7 @@ fn facts(inspected: &[Inspected]) -> Table {
         let Inspected { source, facts, from, .. } = one;
         let longest = facts.longest_wait_after_recovery_ms;
         let mut row = vec![
-            source.name.clone(),
+            end_of(&source.name),
             range(facts.attempts_made, "–"),
             range(facts.requests_first_hour, "–"),
             bound(facts, facts.survived_outage.for_sure_ms),
@@ -208,4 +211,13 @@ fn shortened(name: &str) -> String {
         return name.to_owned();
     }
     name.chars().take(NAME_MAX - 1).chain(['…']).collect()
+}
+
+/// A name, or so much of its end as has room: files differ in their end.
+fn end_of(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= CELL_MAX {
+        return name.to_owned();
+    }
+    iter::once('…').chain(name.chars().skip(count - CELL_MAX + 1)).collect()
 }

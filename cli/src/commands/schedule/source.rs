@@ -1,5 +1,6 @@
 //! Where a policy comes from: a preset by its name, or a file.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -94,8 +95,24 @@ impl Source {
         self.certainty.is_some()
     }
 
+    /// Each by its name; files whose names are the same go by their paths.
+    pub(super) fn all_named(names: &[String]) -> Result<Vec<Self>, Failure> {
+        let mut sources: Vec<_> =
+            names.iter().map(|name| Self::named(name)).collect::<Result<_, _>>()?;
+        let mut seen = BTreeMap::new();
+        for source in &sources {
+            *seen.entry(source.name.clone()).or_insert(0) += 1;
+        }
+        for source in sources.iter_mut().filter(|source| !source.is_preset()) {
+            if seen.get(&source.name).is_some_and(|count| *count > 1) {
+                source.name.clone_from(&source.source);
+            }
+        }
+        Ok(sources)
+    }
+
     /// A file if there is one of this name, else the preset.
-    pub(super) fn named(name: &str) -> Result<Self, Failure> {
+    fn named(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);
         let looks_like_a_file = name.contains(['/', '.']);
         if looks_like_a_file { Self::file(path) } else { Self::preset(name) }
