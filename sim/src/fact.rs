@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use hookproof_core::classify::Signal;
 use hookproof_core::delivery::{AttemptRecord, Delivery};
 use hookproof_core::gate::GateRule;
 use hookproof_core::policy::Policy;
@@ -320,4 +321,13 @@ pub(crate) enum Fact<'a> {
 pub(crate) struct End {
     /// Whether everything drained within the bound.
     pub(crate) is_drained: bool,
+}
+
+/// Whether a signal is a success; `None` for neither.
+pub(crate) fn is_success(signal: Signal) -> Option<bool> {
+    match signal {
+        Signal::Success => Some(true),
+        Signal::Failure => Some(false),
+        Signal::Neither => None,
+    }
 }

@@ -1,5 +1,7 @@
 //! Each checker accepts a sound history and names what is wrong with a spoilt one.
 
+mod clocks;
+
 use hookproof_core::delivery::{AttemptRecord, DeadReason, Delivery, Origin, Phase};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
 use hookproof_core::outcome::Outcome;
@@ -341,26 +343,6 @@ fn no_time_passes_for_a_request_while_its_process_stands_still() {
     };
     assert_eq!(after(40), None);
     assert_eq!(after(10), Some(Invariant::Identity));
-}
-
-#[test]
-fn a_request_may_be_signed_before_its_clock_is_set() {
-    let after = |set_by: i64, signed_ago: i64| {
-        let mut told = sound();
-        for (_, fact) in &mut told {
-            if let Fact::Sent(request) = fact {
-                request.timestamp -= signed_ago;
-                let before = Timestamp::from_millis(request.wall.0.as_millis() - set_by * 1000);
-                let (one, other) = (request.wall.0, before);
-                request.wall = (one.min(other), one.max(other));
-            }
-        }
-        broken_by(&told, true)
-    };
-    assert_eq!(after(3600, 3600), None);
-    assert_eq!(after(-60, -60), None);
-    assert_eq!(after(60, 3600), Some(Invariant::Identity));
-    assert_eq!(after(-60, -120), Some(Invariant::Identity));
 }
 
 #[test]

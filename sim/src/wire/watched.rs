@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hookproof_core::classify::Signal;
 use hookproof_core::delivery::{Committed, Delivery, Phase, Rejected, Step};
 use hookproof_core::dispatch::Wanted;
 use hookproof_core::endpoint::EndpointStatus;
@@ -22,7 +21,7 @@ use hookproof_sender::store::{Beside, Claimed, DueEndpoint, Store};
 
 use super::host::SimHost;
 use super::witness::{AttemptName, Moment, Witness};
-use crate::fact::Fact;
+use crate::fact::{Fact, is_success};
 use crate::sometimes::Sometimes;
 use crate::tape::{Event as Seen, Question};
 
@@ -173,14 +172,6 @@ impl Witness {
 
 fn name_of(claim: &Delivery) -> AttemptName {
     AttemptName { delivery: claim.id.as_str().to_owned(), number: claim.attempts }
-}
-
-fn is_success(signal: Signal) -> Option<bool> {
-    match signal {
-        Signal::Success => Some(true),
-        Signal::Failure => Some(false),
-        Signal::Neither => None,
-    }
 }
 
 fn is_closed(breaker: Breaker) -> bool {

@@ -11,7 +11,7 @@ use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::crash_point::CrashPoint;
 
 use super::{Attempt, Claim, STORE_PAUSE, Step};
-use crate::fact::{EndpointNo, Fact};
+use crate::fact::{EndpointNo, Fact, is_success};
 use crate::model::hosts::Process;
 use crate::model::world::{self, World};
 use crate::sometimes::Sometimes;
@@ -505,11 +505,7 @@ impl World<'_> {
         });
         self.note_breaker(before, after, is_probe, signal);
         self.tell_breaker(process, endpoint, before, after);
-        let is_success = match judgement.signal {
-            Signal::Success => Some(true),
-            Signal::Failure => Some(false),
-            Signal::Neither => None,
-        };
+        let is_success = is_success(judgement.signal);
         self.fact(&Fact::Signalled { endpoint, is_success, is_probe, expires, local });
         matches!(transition, Some(hookproof_core::gate::Transition::Disabled { .. }))
     }

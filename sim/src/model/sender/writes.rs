@@ -127,11 +127,11 @@ impl World<'_> {
                 let step = Step::RecordCommits(Box::new(finished));
                 self.after(STORE_PAUSE, process, world::Step::Sender(step));
             } else {
-                self.is_recorded(process, &finished);
+                self.done_with(process, &finished);
             }
             return;
         }
-        self.is_recorded(process, &finished);
+        self.done_with(process, &finished);
         let Finished { row, number, claimed, epoch, outcome, asked, .. } = &finished;
         let route = self.store.rows[*row].route;
         let entropy =
@@ -173,7 +173,7 @@ impl World<'_> {
     }
 
     /// The process has done with an attempt, whether or not the store has taken what came of it.
-    fn is_recorded(&mut self, process: Process, finished: &Finished) {
+    fn done_with(&mut self, process: Process, finished: &Finished) {
         self.sender(process).recording.remove(&(finished.row, finished.number));
         self.poke(process);
     }
