@@ -200,6 +200,14 @@ fn shown_width(text: &str) -> usize {
     first + rest.sum::<usize>()
 }
 
+/// The text, or so much of it as fits.
+pub(crate) fn shortened(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width - 1).chain(['…']).collect()
+}
+
 /// The text in pieces of at most `width` characters, broken at spaces; a longer word is a piece of
 /// its own.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {

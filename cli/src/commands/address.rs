@@ -12,8 +12,8 @@ use super::send;
 
 use crate::args::Format;
 use crate::failure::{EXIT_CODES, Ending, Failure};
-use crate::output::Output;
 use crate::output::table::{Column, Table};
+use crate::output::{Output, shortened};
 
 /// What a target takes of a line, at most.
 const TARGET_WIDTH_MAX: usize = 40;
@@ -125,12 +125,4 @@ fn print(judged: &[Judged], output: &mut Output) -> io::Result<()> {
     }
     let paint = output.paint;
     table.write(output, paint)
-}
-
-/// The text, or so much of it as fits.
-fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width - 1).chain(['…']).collect()
 }

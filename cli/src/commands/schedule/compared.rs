@@ -8,7 +8,7 @@ use super::wording::{bound, range};
 use super::{Inspected, about, span_text, time_text};
 use crate::output::number::{Counted, Grouped};
 use crate::output::table::{Column, Table};
-use crate::output::{Paint, wrapped};
+use crate::output::{Paint, shortened, wrapped};
 
 /// What a picture of them is called.
 pub(super) const TITLE: &str = "Retry schedules side by side";
@@ -158,7 +158,7 @@ fn row(inspected: &Inspected, y: usize, x: &impl Fn(u64) -> f64) -> Vec<String> 
         format!(
             "<text class=\"ink\" y=\"{text}\" font-size=\"13\" fill=\"#111111\">{}<title>{}</title>\
              </text>",
-            escaped(&shortened(&source.name)),
+            escaped(&shortened(&source.name, NAME_MAX)),
             escaped(&source.name)
         ),
         format!(
@@ -204,13 +204,6 @@ fn caption(inspected: &[Inspected]) -> String {
         text.push_str(" Shaded: the outage; red: within it, orange: perhaps.");
     }
     text
-}
-
-fn shortened(name: &str) -> String {
-    if name.chars().count() <= NAME_MAX {
-        return name.to_owned();
-    }
-    name.chars().take(NAME_MAX - 1).chain(['…']).collect()
 }
 
 /// A name, or so much of its end as has room: files differ in their end.
