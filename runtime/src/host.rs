@@ -88,6 +88,9 @@ pub trait Host: Clone + Send + Sync + 'static {
         false
     }
 
+    /// Is told that nothing of a transaction is stored, whatever the reason. Nobody else knows yet.
+    fn commit_failed(&self) {}
+
     /// Is told of each decision that a driver takes by core's machines, before anything is made of it:
     /// a simulation keeps them, to make them again.
     fn decided(&self, _decision: &Decision<'_>) {}

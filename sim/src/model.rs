@@ -19,6 +19,7 @@ mod replica;
 mod sender;
 mod setup;
 mod store;
+mod trouble;
 mod world;
 
 use hookproof_core::time::Timestamp;

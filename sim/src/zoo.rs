@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::checkers::Invariant;
 use crate::choices::Choices;
+use crate::fault::Fault;
 use crate::scenario::{Scenario, shipped};
 use crate::suite::{Gate, World};
 
@@ -27,6 +28,15 @@ impl HarnessMutant {
             _ => choices.clone(),
         }
     }
+
+    /// H01 and H02: whether this fault does nothing, though it was decided.
+    pub(crate) fn idles(self, fault: Fault) -> bool {
+        match self {
+            Self::CrashesNothing => matches!(fault, Fault::SenderCrash | Fault::ReceiverCrash),
+            Self::FaultNeverFires => fault == Fault::ResponseLost,
+            Self::EmptyLedger | Self::AtLeast | Self::ForgetsDraws => false,
+        }
+    }
 }
 
 /// Any of the known-bad variants.
@@ -40,6 +50,9 @@ pub enum Mutant {
     Harness(HarnessMutant),
     /// A bug that is not of the zoo: it shows that what is found can be understood.
     Seeded(SeededBug),
+    /// A harness whose fault does nothing, though it is decided as ever. It is not of the zoo, which has
+    /// the two best-known cases: it shows of each fault that the gates would notice.
+    Idle(Fault),
 }
 
 /// What must find a mutant.
@@ -94,6 +107,15 @@ impl Mutant {
         known.find(|mutant| mutant.id().eq_ignore_ascii_case(id))
     }
 
+    /// Whether under it this fault does nothing, though it was decided.
+    pub(crate) fn idles(self, fault: Fault) -> bool {
+        match self {
+            Self::Idle(idle) => idle == fault,
+            Self::Harness(harness) => harness.idles(fault),
+            Self::Receiver(_) | Self::Sender(_) | Self::Seeded(_) => false,
+        }
+    }
+
     /// What is known of it.
     #[must_use]
     pub fn about(self) -> About {
@@ -102,6 +124,15 @@ impl Mutant {
             Self::Sender(mutant) => mutant.about(),
             Self::Harness(mutant) => mutant.about(),
             Self::Seeded(bug) => bug.about(),
+            Self::Idle(fault) => About {
+                id: "idle",
+                what: fault.as_str(),
+                why: "what was to be survived never happened",
+                seen: "any harness whose fault outlived a change of what it strikes",
+                killer: Killer::Gate(Gate::FaultFired),
+                scenario: "everything",
+                wire_scenario: Some("everything"),
+            },
         }
     }
 

@@ -161,6 +161,9 @@ async fn write_inline<H: Host>(host: H, connection: Connection, mut jobs: mpsc::
                 commit(&connection, &mut clock, host.now(), answers)
             }
         });
+        if committed.is_err() {
+            host.commit_failed();
+        }
         host.at(CrashPoint::StoreCommitted).await;
         answer(committed);
     }

@@ -13,6 +13,8 @@ use crate::zoo::ReceiverMutant;
 #[derive(Debug, Default)]
 pub(super) struct Downstream {
     applied: BTreeSet<(EndpointNo, EventNo)>,
+    /// Calls that it failed, and that nobody has made again yet.
+    failed: BTreeSet<(EndpointNo, EventNo)>,
 }
 
 /// What the caller hears.
@@ -32,6 +34,10 @@ impl World<'_> {
         source: EndpointNo,
         event: EventNo,
     ) -> Heard {
+        if self.downstream.failed.remove(&(source, event)) {
+            // That it comes again is what the failure did.
+            self.record.fired(Fault::DownstreamFailure);
+        }
         let fails = self.strikes(process.who(), Fault::DownstreamFailure);
         let arrives = !fails || self.choices.chance(process.who(), "downstream applies", 500);
         if arrives {
@@ -49,7 +55,10 @@ impl World<'_> {
         if !fails {
             return Heard::Done;
         }
-        self.record.fired(Fault::DownstreamFailure);
+        self.downstream.failed.insert((source, event));
+        if !self.does(Fault::DownstreamFailure) {
+            return Heard::Done;
+        }
         self.record.line(self.now, "downstream", || "fails, or loses its answer".to_owned());
         if arrives {
             self.sometimes(Sometimes::DownstreamUnknown);

@@ -59,6 +59,14 @@ pub(super) struct Host {
     pub(super) is_up: bool,
     pub(super) crashes: u64,
     pub(super) paused_until: Option<Timestamp>,
+    /// How often something of it had to wait because it stood still: ever, and before it last did.
+    pub(super) held_up: u64,
+    held_up_before: u64,
+    /// How far its wall clock was decided to be wrong from the start and by being set, in milliseconds.
+    pub(super) decided_skew: i64,
+    pub(super) decided_steps: i64,
+    /// Whether anybody has read its wall clock since that was last decided.
+    pub(super) is_wall_read: bool,
     /// How far its wall clock is ahead of the true time, in milliseconds.
     pub(super) wall_ahead: i64,
     /// How far the clock by which it waits is ahead: it follows the wall forwards and never goes
@@ -68,7 +76,19 @@ pub(super) struct Host {
 
 impl Default for Host {
     fn default() -> Self {
-        Self { life: 1, is_up: true, crashes: 0, paused_until: None, wall_ahead: 0, clock_ahead: 0 }
+        Self {
+            life: 1,
+            is_up: true,
+            crashes: 0,
+            paused_until: None,
+            held_up: 0,
+            held_up_before: 0,
+            decided_skew: 0,
+            decided_steps: 0,
+            is_wall_read: false,
+            wall_ahead: 0,
+            clock_ahead: 0,
+        }
     }
 }
 
@@ -184,7 +204,10 @@ impl World<'_> {
         }
         let seconds = self.choices.between(process.who(), "paused for", 5, 60);
         let until = self.now.plus(Millis::from_secs(seconds));
-        self.hosts.get_mut(process).paused_until = Some(until);
+        let does = self.does(Fault::Pause);
+        let host = self.hosts.get_mut(process);
+        host.paused_until = does.then_some(until);
+        host.held_up_before = host.held_up;
         self.record.line(self.now, process.name(), || format!("stands still for {seconds}s"));
         self.happens(until, Happening::Wakes(process));
     }
@@ -193,7 +216,9 @@ impl World<'_> {
         let host = self.hosts.get_mut(process);
         if host.paused_until.is_some_and(|until| until <= self.now) {
             host.paused_until = None;
-            self.record.fired(Fault::Pause);
+            if host.held_up > host.held_up_before {
+                self.record.fired(Fault::Pause);
+            }
             if matches!(process, Process::Sender(_)) {
                 self.fact(&Fact::Hindered { until: self.now });
             }
@@ -206,7 +231,13 @@ impl World<'_> {
             return;
         }
         let follows = self.is_sender(SenderMutant::WallClock);
+        let does = self.does(Fault::ClockStep);
         let host = self.hosts.get_mut(process);
+        host.decided_steps += by;
+        host.is_wall_read = false;
+        if !does {
+            return;
+        }
         host.wall_ahead += by;
         if host.wall_ahead > host.clock_ahead || follows {
             host.clock_ahead = host.wall_ahead;
@@ -214,7 +245,6 @@ impl World<'_> {
         if by < 0 {
             self.sometimes(Sometimes::ClockSteppedBack);
         }
-        self.record.fired(Fault::ClockStep);
         self.record.line(self.now, process.name(), || format!("its clock is set by {by} ms"));
         if let Process::Sender(_) = process {
             // It may be later than it thought: until now it could not know.

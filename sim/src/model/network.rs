@@ -139,7 +139,9 @@ impl World<'_> {
                 held_since: None,
                 ..*request
             };
-            self.happens(at, Happening::Arrives(Box::new(copy)));
+            if self.does(Fault::ReplayAttack) {
+                self.happens(at, Happening::Arrives(Box::new(copy)));
+            }
         }
         if self.strikes(who, Fault::Forgery) {
             let is_malformed = self.choices.chance(who, "malformed", 400);
@@ -156,14 +158,21 @@ impl World<'_> {
                 held_since: None,
                 ..*request
             };
-            // Before the real one arrives, if possible: it has a body of its own.
-            self.happens(self.now, Happening::Arrives(Box::new(forged)));
+            if self.does(Fault::Forgery) {
+                // Before the real one arrives, if possible: it has a body of its own.
+                self.happens(self.now, Happening::Arrives(Box::new(forged)));
+            }
         }
     }
 
     /// A request reaches the receiver's side.
     pub(super) fn arrive(&mut self, request: Request) {
         self.arrivals += 1;
+        if let Some(to) = request.reply_to
+            && let Some(track) = self.track(to.process, to.attempt)
+        {
+            track.has_arrived = true;
+        }
         if request.held_since.is_some_and(|since| self.arrivals > since + 1) {
             self.record.fired(Fault::Reorder);
         }
@@ -185,6 +194,10 @@ impl World<'_> {
     /// The receiver's answer goes back.
     pub(super) fn answer(&mut self, request: &Request, status: u16) {
         let Some(to) = request.reply_to else { return };
+        let now = self.now;
+        if let Some(track) = self.track(to.process, to.attempt) {
+            track.answered_at = Some(now);
+        }
         self.reply(Reply { to, status });
     }
 

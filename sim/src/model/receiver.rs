@@ -24,6 +24,9 @@ pub(super) struct Receiver {
     under_way: Vec<(u32, EventNo)>,
     /// The entry that the worker has, and since which claim.
     works_on: BTreeSet<Key>,
+    /// Since when it has been at work that was decided to be slow, and how often the process had been
+    /// held up by then.
+    slow_since: Option<(Timestamp, u64)>,
     /// When the worker looks next.
     next_look: Option<Timestamp>,
     /// R08: what this process remembers.

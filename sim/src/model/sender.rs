@@ -14,6 +14,7 @@ use hookproof_core::gate::{Gate, Permit};
 use hookproof_core::time::{Millis, Timestamp};
 
 use super::hosts::Process;
+use super::trouble::Track;
 use super::world::{self, World};
 use crate::fact::{EndpointNo, EventNo, Fact, PublishNo, Route};
 use crate::fault::Fault;
@@ -64,7 +65,8 @@ pub(super) struct Attempt {
     lease_until: Timestamp,
     /// What happens to its connection.
     fault: Option<Fault>,
-    is_sent: bool,
+    /// What it meets there.
+    pub(super) track: Track,
     /// What a `Retry-After` really asked for.
     asked: Option<Millis>,
 }

@@ -72,11 +72,12 @@ impl World<'_> {
         if self.strikes(who, Fault::ClockSkew) {
             let minutes = self.choices.between(who, "clock ahead", 0, 12);
             let ahead = (i64::try_from(minutes).unwrap_or(0) - 6) * 60_000;
+            let does = self.does(Fault::ClockSkew);
             let host = self.hosts.get_mut(process);
-            host.wall_ahead = ahead;
-            host.clock_ahead = ahead;
-            if ahead != 0 {
-                self.record.fired(Fault::ClockSkew);
+            host.decided_skew = ahead;
+            if does {
+                host.wall_ahead = ahead;
+                host.clock_ahead = ahead;
             }
         }
         for _ in 0..2 {
@@ -113,7 +114,9 @@ impl World<'_> {
             if self.strikes(who, Fault::Partition) {
                 let from = self.some_time(who, "begins");
                 let seconds = self.choices.between(who, "lasts", 1, 15);
-                self.partitions.push((from, from.plus(Millis::from_secs(seconds))));
+                if self.does(Fault::Partition) {
+                    self.partitions.push((from, from.plus(Millis::from_secs(seconds))));
+                }
             }
         }
     }

@@ -31,6 +31,8 @@ use crate::zoo::{HarnessMutant, Mutant, ReceiverMutant, SeededBug, SenderMutant}
 pub(super) enum Event {
     /// A step of a process, in that life of it.
     Step(Process, u32, Step),
+    /// The same, with which a commit ends that began then.
+    Commit { process: Process, life: u32, began: Timestamp, step: Step },
     /// Something that is no process's doing.
     Happens(Happening),
 }
@@ -78,6 +80,7 @@ pub(super) struct Wrong {
     pub(super) receiver: Option<ReceiverMutant>,
     pub(super) harness: Option<HarnessMutant>,
     pub(super) seeded: Option<SeededBug>,
+    pub(super) idle: Option<Fault>,
 }
 
 impl Wrong {
@@ -88,7 +91,13 @@ impl Wrong {
             Some(Mutant::Receiver(mutant)) => Self { receiver: Some(mutant), ..Self::default() },
             Some(Mutant::Harness(mutant)) => Self { harness: Some(mutant), ..Self::default() },
             Some(Mutant::Seeded(bug)) => Self { seeded: Some(bug), ..Self::default() },
+            Some(Mutant::Idle(fault)) => Self { idle: Some(fault), ..Self::default() },
         }
+    }
+
+    /// Whether this fault does nothing, though it was decided.
+    pub(super) fn idles(&self, fault: Fault) -> bool {
+        self.idle == Some(fault) || self.harness.is_some_and(|harness| harness.idles(fault))
     }
 }
 
@@ -186,7 +195,10 @@ impl<'a> World<'a> {
             self.choices.fold(at.as_millis().unsigned_abs());
             match event {
                 Event::Happens(happening) => self.happen(happening),
-                Event::Step(process, life, step) => self.step(process, life, step),
+                Event::Step(process, life, step) => self.step(process, life, step, None),
+                Event::Commit { process, life, began, step } => {
+                    self.step(process, life, step, Some(began));
+                }
             }
             if !self.faults_on && self.is_drained() {
                 is_drained = true;
@@ -219,14 +231,19 @@ impl<'a> World<'a> {
         }
     }
 
-    fn step(&mut self, process: Process, life: u32, step: Step) {
-        let host = self.hosts.get(process);
+    /// A process takes a step, with which perhaps a commit ends that began then.
+    fn step(&mut self, process: Process, life: u32, step: Step, began: Option<Timestamp>) {
+        let host = self.hosts.get_mut(process);
         if host.life != life || !host.is_up {
             return;
         }
         if let Some(until) = host.paused_until.filter(|until| *until > self.now) {
+            host.held_up += 1;
             self.queue.plan(until, Event::Step(process, life, step));
             return;
+        }
+        if let Some(began) = began {
+            self.note_commit(began);
         }
         match step {
             Step::Sender(step) => self.sender_step(process.number(), step),
@@ -298,19 +315,6 @@ impl<'a> World<'a> {
         self.wrong.seeded == Some(bug)
     }
 
-    /// Whether a fault strikes, here and now.
-    pub(super) fn strikes(&mut self, who: (&'static str, u32), fault: Fault) -> bool {
-        if !self.faults_on {
-            return false;
-        }
-        let per_mille = self.faults.per_mille(fault);
-        if per_mille == 0 || !self.choices.chance(who, fault.as_str(), per_mille) {
-            return false;
-        }
-        self.record.chose(fault);
-        true
-    }
-
     /// A wait within bounds.
     pub(super) fn span(
         &self,
@@ -332,34 +336,6 @@ impl<'a> World<'a> {
         Millis::new(self.choices.between(who, what, lowest, highest) * 100)
     }
 
-    /// How long a commit takes.
-    pub(super) fn commit_span(&mut self, process: Process) -> Millis {
-        let span = self.span(process.who(), "commit", self.scenario.commit);
-        if !self.strikes(process.who(), Fault::SlowCommit) {
-            return span;
-        }
-        self.record.fired(Fault::SlowCommit);
-        span.plus(Millis::new(self.choices.between(process.who(), "slow by", 1, 10) * 100))
-    }
-
-    /// Whether a store refuses a write of this process now.
-    pub(super) fn refuses(&mut self, process: Process) -> bool {
-        let side = usize::from(matches!(process, Process::Receiver(_)));
-        let is_full = self.full[side].is_some_and(|(from, to)| from <= self.now && self.now < to);
-        let is_full = is_full && self.faults_on;
-        if is_full {
-            self.record.fired(Fault::StoreFull);
-        }
-        let is_busy = !is_full && self.strikes(process.who(), Fault::StoreBusy);
-        if is_busy {
-            self.record.fired(Fault::StoreBusy);
-        }
-        if is_full || is_busy {
-            self.sometimes(Sometimes::StoreRefused);
-        }
-        is_full || is_busy
-    }
-
     /// Passes a crash point; `true` if the process has ended there.
     pub(super) fn passes(&mut self, process: Process, point: CrashPoint) -> bool {
         let number = self.record.passed(point);
@@ -375,8 +351,7 @@ impl<'a> World<'a> {
         if self.options.crash_at.is_some() {
             self.record.chose(fault);
         }
-        if self.wrong.harness == Some(HarnessMutant::CrashesNothing) {
-            // A broken harness: it says that it crashed the process, and goes on.
+        if !self.does(fault) {
             return false;
         }
         self.record.crashed(point);

@@ -207,8 +207,8 @@ pub(super) fn first_difference(one: &History, other: &History) -> String {
 /// Runs a mutant until it is killed or has survived all its seeds.
 fn judge(mutant: Mutant, world: World, seeds: u64) -> MutantReport {
     let scenario = mutant.ground(world);
-    if let Mutant::Harness(harness) = mutant {
-        return judge_harness(harness, world, &scenario, seeds);
+    if matches!(mutant, Mutant::Harness(_) | Mutant::Idle(_)) {
+        return judge_harness(mutant, world, &scenario, seeds);
     }
     for seed in 0..seeds {
         let history = world.run(&scenario, &Choices::seeded(seed), Some(mutant));
@@ -225,22 +225,20 @@ fn judge(mutant: Mutant, world: World, seeds: u64) -> MutantReport {
 }
 
 /// Runs as many histories of a wrong harness, and looks which gate they do not pass.
-fn judge_harness(
-    harness: HarnessMutant,
-    world: World,
-    scenario: &Scenario,
-    seeds: u64,
-) -> MutantReport {
-    let mutant = Mutant::Harness(harness);
+fn judge_harness(mutant: Mutant, world: World, scenario: &Scenario, seeds: u64) -> MutantReport {
+    let is = |harness| mutant == Mutant::Harness(harness);
     let mut sum = Sum::default();
     let mut differs = false;
     for seed in 0..seeds {
         let run = || world.run(scenario, &Choices::seeded(seed), Some(mutant));
         let history = run();
-        differs |= harness == HarnessMutant::ForgetsDraws && run().hash != history.hash;
+        differs |= is(HarnessMutant::ForgetsDraws) && run().hash != history.hash;
         sum.add(&history);
     }
-    let faults = scenario.faults.iter().copied().collect();
+    let faults = match mutant {
+        Mutant::Idle(fault) => [fault].into(),
+        _ => scenario.faults.iter().copied().collect(),
+    };
     let mut failed: Vec<Gate> = gates::faults_fired(&sum, &faults, world, false)
         .into_iter()
         .chain(gates::checkers_looked(&sum, world, false))
@@ -249,7 +247,7 @@ fn judge_harness(
     if differs {
         failed.push(Gate::Deterministic);
     }
-    if harness == HarnessMutant::AtLeast && lets_a_mutant_live(harness, world, seeds) {
+    if is(HarnessMutant::AtLeast) && lets_a_mutant_live(HarnessMutant::AtLeast, world, seeds) {
         failed.push(Gate::ZooKilled);
     }
     let expected = |gate: &Gate| matches!(mutant.killer(), Killer::Gate(wanted) if wanted == *gate);

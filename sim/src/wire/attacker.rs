@@ -55,6 +55,7 @@ pub(super) fn plan(host: &SimHost, now: Timestamp, request: &RawRequest) -> Vec<
     for attack in &attacks {
         stage.journal.chose(attack.fault);
     }
+    attacks.retain(|attack| stage.does(attack.fault));
     attacks
 }
 

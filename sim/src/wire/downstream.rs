@@ -23,14 +23,8 @@ use crate::zoo::{Mutant, ReceiverMutant};
 /// How long the receiver waits for its answer: less than the lease of its inbox.
 pub(super) const PATIENCE: Millis = Millis::from_secs(2);
 
-/// What it has in its books, both by key.
-#[derive(Default)]
-struct Ledger {
-    /// What it has done.
-    done: BTreeSet<String>,
-    /// Calls that it failed, and that nobody has made again yet.
-    failed: BTreeSet<String>,
-}
+/// What it has done, by key.
+type Ledger = BTreeSet<String>;
 
 /// What it does with a call.
 enum Act {
@@ -56,15 +50,11 @@ async fn respond(
         return answer(StatusCode::BAD_REQUEST);
     };
     let (stage, name) = (&host.stage, host.name());
-    if lock(&ledger).failed.remove(key) {
-        // That it comes again is what the failure did.
-        stage.journal.fired(host.true_now(), name, Fault::DownstreamFailure, event);
-    }
     let act = act(&host);
     let is_done =
         matches!(act, Act::Answers) || stage.choices.chance(name, "downstream applies", 500);
     if is_done {
-        let is_new = lock(&ledger).done.insert(key.to_owned());
+        let is_new = lock(&ledger).insert(key.to_owned());
         // R20: it is told no key that it could know.
         let keyless = Mutant::Receiver(ReceiverMutant::DownstreamWithoutKey);
         if is_new || stage.mutant == Some(keyless) {
@@ -72,13 +62,17 @@ async fn respond(
             stage.witness().effect_elsewhere(host.true_now(), source, event);
         }
     }
-    if !matches!(act, Act::Answers) {
-        lock(&ledger).failed.insert(key.to_owned());
+    if !stage.does(Fault::DownstreamFailure) {
+        return answer(StatusCode::OK);
     }
     match act {
         Act::Answers => answer(StatusCode::OK),
-        Act::Breaks => answer(StatusCode::INTERNAL_SERVER_ERROR),
+        Act::Breaks => {
+            stage.fails_call(key);
+            answer(StatusCode::INTERNAL_SERVER_ERROR)
+        }
         Act::Hangs => {
+            stage.fails_call(key);
             host.sleep(PATIENCE.times(2)).await;
             answer(StatusCode::OK)
         }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use hookproof_core::inbox::Input;
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_runtime::clock::{Reading, SteadyClock};
 use hookproof_runtime::crash_point::CrashPoint;
@@ -26,7 +27,7 @@ use crate::fault::{ConnectionFault, Fault};
 use crate::scenario::Break;
 use crate::sometimes::Sometimes;
 use crate::tape;
-use crate::zoo::{HarnessMutant, SenderMutant};
+use crate::zoo::SenderMutant;
 
 /// The names of the hosts, which are also their names in the network.
 pub(super) const SENDER: &str = "sender";
@@ -53,10 +54,8 @@ pub(crate) struct SimHost {
     clock: Arc<Mutex<SteadyClock>>,
     /// When the store began the commit that is under way, by the true clock.
     commit_began: Arc<AtomicI64>,
-    /// By which fault that commit is to be refused.
-    pub(super) refused: Arc<Mutex<Option<Fault>>>,
-    /// Since when a worker has been slow with what it has claimed, by the true clock; 0: it is not.
-    pub(super) slow_since: Arc<AtomicI64>,
+    /// What that commit meets.
+    refused: Arc<Mutex<Refused>>,
 }
 
 impl SimHost {
@@ -81,7 +80,6 @@ impl SimHost {
             clock: Arc::new(Mutex::new(clock)),
             commit_began: Arc::default(),
             refused: Arc::default(),
-            slow_since: Arc::default(),
         };
         if name == SENDER {
             lock(&stage.claimed).clear();
@@ -182,8 +180,7 @@ impl SimHost {
         }
         life.crashes += 1;
         stage.journal.chose(fault);
-        // A broken harness: it says that it crashed the host, and goes on.
-        !stage.is_harness(HarnessMutant::CrashesNothing)
+        stage.does(fault)
     }
 
     /// The store has committed, or tried to: both are looked into before anybody is told.
@@ -200,7 +197,8 @@ impl SimHost {
         if took >= Millis::new(100) {
             journal.fired(at.now, self.name, Fault::SlowCommit, &took.to_string());
         }
-        if let Some(fault) = lock(&self.refused).take().filter(|_| !has_changed) {
+        let failed_by = std::mem::take(&mut *lock(&self.refused)).failed_by;
+        if let Some(fault) = failed_by.filter(|_| !has_changed) {
             journal.fired(at.now, self.name, fault, "nothing is stored");
             journal.reached(Sometimes::StoreRefused);
             if self.name == SENDER {
@@ -223,6 +221,15 @@ impl SimHost {
     fn fault_of(&self, attempt: &AttemptName) -> Option<Fault> {
         self.stage.witness().track(attempt).fault
     }
+}
+
+/// What a commit met.
+#[derive(Default)]
+struct Refused {
+    /// By which fault it was to be refused.
+    decided: Option<Fault>,
+    /// By which it failed.
+    failed_by: Option<Fault>,
 }
 
 /// How long the sender waits after its store refused.
@@ -331,7 +338,7 @@ impl Host for SimHost {
                 self.stage.journal.chose(fault);
             }
             self.stage.witness().track(&attempt).fault = fault;
-            match fault {
+            match fault.filter(|fault| self.stage.does(*fault)) {
                 Some(Fault::DnsFailure) => {
                     return Err(io::Error::new(io::ErrorKind::NotFound, "the resolver fails"));
                 }
@@ -367,11 +374,11 @@ impl Host for SimHost {
         }
         self.sleep(Millis::new(latency)).await;
         let fails = attempt.as_ref().and_then(|name| stage.witness().fails(true_now(), name));
-        if let Some(attempt) = attempt.filter(|_| stage.is_partitioned()) {
-            stage.witness().track(&attempt).met_partition = true;
+        if let Some(attempt) = attempt.as_ref().filter(|_| stage.is_partitioned()) {
+            stage.witness().track(attempt).met_partition = true;
             pending::<()>().await;
         }
-        match (fault, fails) {
+        match (fault.filter(|fault| stage.does(*fault)), fails) {
             (Some(Fault::ConnectTimeout), _) => pending().await,
             (Some(Fault::ConnectRefused), _) | (_, Some(Break::Refuses)) => {
                 Err(io::ErrorKind::ConnectionRefused.into())
@@ -379,6 +386,9 @@ impl Host for SimHost {
             (fault, fails) => {
                 let of_fault = || fault.map_or(Plan::Clean, |fault| self.plan(fault));
                 let plan = fails.map_or_else(of_fault, plan_of_break);
+                if let Some(attempt) = &attempt {
+                    stage.witness().track(attempt).has_dialled = true;
+                }
                 let stream = TcpStream::connect(to).await?;
                 // Both connections stand before the request is written, so that the two copies can
                 // arrive in one moment.
@@ -440,11 +450,18 @@ impl Host for SimHost {
             return Millis::ZERO;
         }
         stage.journal.chose(Fault::SlowCommit);
-        Millis::new(stage.choices.between(self.name, "commit takes", 1, 10) * 100)
+        let span = Millis::new(stage.choices.between(self.name, "commit takes", 1, 10) * 100);
+        if stage.does(Fault::SlowCommit) { span } else { Millis::ZERO }
     }
 
     fn decided(&self, decision: &Decision<'_>) {
         self.stage.journal.tape().decided(decision);
+        if let Decision::Entry { state, input: Input::Failed { .. }, .. } = decision
+            && self.stage.has_failed_call(&format!("{}.{}", state.source, state.event_id))
+        {
+            let (fault, event) = (Fault::DownstreamFailure, state.event_id.as_str());
+            self.stage.journal.fired(true_now(), self.name, fault, event);
+        }
         if let Decision::Gate { endpoint, asked, .. } = decision {
             let at = self.moment();
             self.stage.witness().gate_asked(&at, endpoint, asked);
@@ -453,8 +470,13 @@ impl Host for SimHost {
 
     fn refuses_commit(&self) -> bool {
         let fault = self.refusal();
-        *lock(&self.refused) = fault;
-        fault.is_some()
+        *lock(&self.refused) = Refused { decided: fault, failed_by: None };
+        fault.is_some_and(|fault| self.stage.does(fault))
+    }
+
+    fn commit_failed(&self) {
+        let mut refused = lock(&self.refused);
+        refused.failed_by = refused.decided;
     }
 
     async fn at(&self, point: CrashPoint) {

@@ -14,7 +14,7 @@ use super::witness::{AttemptName, Witness};
 use crate::choices::Choices;
 use crate::fault::{Fault, Faults};
 use crate::journal::Journal;
-use crate::zoo::{HarnessMutant, Mutant, SenderMutant};
+use crate::zoo::{Mutant, SenderMutant};
 
 /// What all hosts of one history share: the choices, the record, and which faults are on.
 pub(super) struct Stage {
@@ -38,6 +38,8 @@ pub(super) struct Stage {
     attacks: Mutex<Vec<Attack>>,
     /// R07 and R23: what wrong receivers know of requests, verified or not.
     met: Mutex<Met>,
+    /// The keys of the calls that the downstream service failed.
+    failed_calls: Mutex<BTreeSet<String>>,
     /// When a host's store refuses every write, from and to.
     full: BTreeMap<&'static str, (Timestamp, Timestamp)>,
 }
@@ -90,6 +92,7 @@ impl Stage {
             current: Mutex::default(),
             attacks: Mutex::default(),
             met: Mutex::default(),
+            failed_calls: Mutex::default(),
             full,
         }
     }
@@ -116,6 +119,16 @@ impl Stage {
         lock(&self.met).is_known.get(&request).copied().unwrap_or(false)
     }
 
+    /// The downstream service fails the call with this key.
+    pub(super) fn fails_call(&self, key: &str) {
+        lock(&self.failed_calls).insert(key.to_owned());
+    }
+
+    /// Whether it failed the last call with this key, which is told once.
+    pub(super) fn has_failed_call(&self, key: &str) -> bool {
+        lock(&self.failed_calls).remove(key)
+    }
+
     pub(super) fn is_sender_mutant(&self, mutant: SenderMutant) -> bool {
         self.mutant == Some(Mutant::Sender(mutant))
     }
@@ -125,8 +138,9 @@ impl Stage {
         self.full.get(host).is_some_and(|(from, to)| *from <= now && now < *to)
     }
 
-    pub(super) fn is_harness(&self, mutant: HarnessMutant) -> bool {
-        self.mutant == Some(Mutant::Harness(mutant))
+    /// Whether a fault does what was decided. Under a broken harness it does nothing.
+    pub(super) fn does(&self, fault: Fault) -> bool {
+        !self.mutant.is_some_and(|mutant| mutant.idles(fault))
     }
 
     /// Whether the current life of a host has ended.
@@ -162,8 +176,10 @@ impl Stage {
 
     /// Sets a host's wall clock.
     pub(super) fn set_wall(&self, host: &'static str, fault: Fault, ahead_ms: i64) {
-        lock(&self.walls).insert(host, ahead_ms);
         self.journal.chose(fault);
+        if self.does(fault) {
+            lock(&self.walls).insert(host, ahead_ms);
+        }
         self.witness().clock_is_wrong(host, fault, ahead_ms);
     }
 

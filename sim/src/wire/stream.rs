@@ -127,6 +127,9 @@ impl Tapped {
         }
         let bytes = std::mem::take(&mut self.written);
         match self.plan {
+            Plan::LoseRequest if self.is_sender() => {
+                self.host.stage.witness().track_of(&request).is_swallowed = true;
+            }
             Plan::LoseRequest => {}
             Plan::Oversize => self.canned = Some(oversize()),
             Plan::Answer { fault, status } => {
@@ -264,6 +267,7 @@ impl Tapped {
         if let Some(slow) = &mut self.slow {
             ready!(slow.as_mut().poll(cx));
             self.slow = None;
+            self.is_kept_back();
         }
         let had_head = self.status.is_some();
         let before = buf.filled().len();
@@ -289,6 +293,7 @@ impl Tapped {
                 Poll::Pending
             }
             Plan::SlowBody => {
+                self.is_kept_back();
                 // What came of the body with the head comes never.
                 let rest = head_end(&self.head).map_or(0, |end| self.head.len() - end);
                 let kept = incoming.len().saturating_sub(rest);
@@ -296,6 +301,13 @@ impl Tapped {
                 Poll::Ready(Ok(()))
             }
             _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Something of the response reaches the sender late, or never.
+    fn is_kept_back(&self) {
+        if let Some(request) = self.request.as_ref().filter(|_| self.is_sender()) {
+            self.host.stage.witness().track_of(request).was_kept_back = true;
         }
     }
 

@@ -1,9 +1,8 @@
 //! What goes wrong on a host and on its connections.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::Ordering;
 
-use hookproof_core::time::{Millis, Timestamp};
+use hookproof_core::time::Millis;
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::host::Host as _;
 
@@ -12,7 +11,7 @@ use super::stream::Plan;
 use crate::fault::Fault;
 use crate::scenario::{Break, Scenario};
 use crate::sometimes::Sometimes;
-use crate::zoo::{HarnessMutant, SenderMutant};
+use crate::zoo::SenderMutant;
 
 /// Where a resolver leads that is not to be trusted: the clouds' metadata service, the sender itself,
 /// and a machine beside it.
@@ -25,12 +24,11 @@ impl SimHost {
         let name = self.name();
         let pick = |what, list: [u16; 4]| list[index(choices.draw(name, what, 4))];
         let answer = |status| Plan::Answer { fault, status };
+        if !self.stage.does(fault) {
+            return Plan::Clean;
+        }
         match fault {
             Fault::RequestLost => Plan::LoseRequest,
-            // A broken harness: the response is said to be lost, and arrives.
-            Fault::ResponseLost if self.stage.is_harness(HarnessMutant::FaultNeverFires) => {
-                Plan::Clean
-            }
             Fault::ResponseLost => Plan::LoseResponse,
             Fault::ConnectionReset => Plan::Reset,
             Fault::Duplicate => {
@@ -105,7 +103,6 @@ impl SimHost {
                 self.may_pause().await;
                 self.may_be_slow().await;
             }
-            CrashPoint::WorkMarked => self.see_slow_work(),
             _ => {}
         }
     }
@@ -130,11 +127,13 @@ impl SimHost {
         let seconds = self.stage.choices.between(self.name(), "paused for", 5, 60);
         let (now, span) = (self.true_now(), Millis::from_secs(seconds));
         self.says(format!("stands still for {span}"));
-        if self.name() == SENDER {
-            self.stage.witness().stands_still(now, now.plus(span));
+        if self.stage.does(Fault::Pause) {
+            if self.name() == SENDER {
+                self.stage.witness().stands_still(now, now.plus(span));
+            }
+            self.fuse.stand_still(span);
+            self.sleep(span).await;
         }
-        self.fuse.stand_still(span);
-        self.sleep(span).await;
         let held_up = self.fuse.held_up();
         if held_up > 0 {
             let detail = format!("goes on after {span}, and {held_up} times something had to wait");
@@ -154,19 +153,12 @@ impl SimHost {
         if !self.strikes(Fault::SlowWork) {
             return;
         }
-        self.slow_since.store(self.true_now().as_millis(), Ordering::Relaxed);
+        let began = self.true_now();
         let seconds = self.stage.choices.between(self.name(), "work takes", 1, 12);
-        self.sleep(Millis::from_secs(seconds)).await;
-    }
-
-    /// What was worked off after its lease had ended.
-    fn see_slow_work(&self) {
-        let since = self.slow_since.swap(0, Ordering::Relaxed);
-        if since == 0 {
-            return;
+        if self.stage.does(Fault::SlowWork) {
+            self.sleep(Millis::from_secs(seconds)).await;
         }
-        let now = self.true_now();
-        let took = now.since(Timestamp::from_millis(since));
+        let (now, took) = (self.true_now(), self.true_now().since(began));
         if took > Scenario::inbox_rule().lease {
             self.stage.journal.fired(now, RECEIVER, Fault::SlowWork, &format!("worked for {took}"));
         }

@@ -106,6 +106,8 @@ struct World<'a> {
     clock_steps: Vec<(Timestamp, &'static str, i64)>,
     /// Hosts that are down, and when each starts again.
     down: BTreeMap<&'static str, Timestamp>,
+    /// Whether a partition was decided for this moment.
+    is_partitioned: bool,
     drained_since: Option<Timestamp>,
     /// The files of both stores; gone with the world.
     _directory: TempDir,
@@ -212,6 +214,7 @@ impl<'a> World<'a> {
             stage,
             sim,
             down: BTreeMap::new(),
+            is_partitioned: false,
             drained_since: None,
             _directory: directory,
         })
@@ -326,9 +329,13 @@ impl<'a> World<'a> {
         }
         let wanted = self.stage.are_faults_on()
             && self.partitions.iter().any(|(begin, end)| *begin <= now && now < *end);
-        let is_partitioned = self.stage.partition_on.swap(wanted, Ordering::Relaxed);
+        let is_cut = wanted && self.stage.does(Fault::Partition);
+        self.stage.partition_on.store(is_cut, Ordering::Relaxed);
+        let is_partitioned = std::mem::replace(&mut self.is_partitioned, wanted);
         if wanted && !is_partitioned {
-            self.sim.partition(SENDER, RECEIVER);
+            if is_cut {
+                self.sim.partition(SENDER, RECEIVER);
+            }
             self.stage.journal.chose(Fault::Partition);
             self.stage.journal.line(now, "plan", "partition begins");
         } else if !wanted && is_partitioned {

@@ -81,6 +81,10 @@ pub fn hunt(mutant: Mutant, runs: u64) -> Trophy {
         let first = run * SEEDS_APART;
         let killed = match mutant {
             Mutant::Harness(harness) => convict(harness, &scenario, first),
+            Mutant::Idle(_) => {
+                without_effect(&scenario, first..first + HARNESS_SEEDS, Some(mutant))
+                    .map(|seed| (Weapon::Gate(Gate::FaultFired), seed))
+            }
             Mutant::Receiver(_) | Mutant::Sender(_) | Mutant::Seeded(_) => {
                 kill(mutant, &scenario, first)
             }

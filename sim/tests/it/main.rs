@@ -8,6 +8,7 @@ mod differential;
 mod explore;
 mod found;
 mod hunt;
+mod idle;
 mod minimise;
 mod model;
 mod plan;

@@ -19,6 +19,7 @@ use crate::zoo::ReceiverMutant;
 impl World<'_> {
     /// A request has been read.
     pub(super) fn judge(&mut self, process: Process, request: Request) {
+        self.read_wall(process);
         let request = Request { is_valid: self.is_valid(process, &request), ..request };
         if self.passes(process, CrashPoint::RequestAccepted) {
             return;
@@ -60,9 +61,8 @@ impl World<'_> {
         if self.passes(process, CrashPoint::StoreExecuted) {
             return;
         }
-        let span = self.commit_span(process);
         let step = Step::RecordCommits(Box::new(request));
-        self.after(span, process, world::Step::Receiver(step));
+        self.commits(process, world::Step::Receiver(step));
     }
 
     fn note_refusal(&mut self, request: &Request, refusal: Refusal) {
@@ -72,10 +72,8 @@ impl World<'_> {
             (Refusal::Timestamp, _) => Sometimes::TimestampRefused,
             (Refusal::Signature, _) => Sometimes::ForgeryRefused,
         });
-        match request.made_by {
-            Some(fault @ (Fault::Forgery | Fault::ReplayAttack)) => self.record.fired(fault),
-            _ if refusal == Refusal::Timestamp => self.record.fired(Fault::ClockSkew),
-            _ => {}
+        if let Some(fault @ (Fault::Forgery | Fault::ReplayAttack)) = request.made_by {
+            self.record.fired(fault);
         }
     }
 
@@ -107,7 +105,8 @@ impl World<'_> {
             under_way.remove(place);
         }
         let is_answered = self.is_receiver(ReceiverMutant::AckBeforeCommit);
-        if self.refuses(process) {
+        if let Some(refusal) = self.refuses(process) {
+            self.gives_up_write(refusal);
             let status = match self.is_receiver(ReceiverMutant::SuccessOnStoreError) {
                 true => 200,
                 false => 503,
@@ -133,9 +132,8 @@ impl World<'_> {
             return;
         }
         if is_new && self.is_receiver(ReceiverMutant::InsertThenProcess) {
-            let span = self.commit_span(process);
             let step = Step::ProcessCommits(Box::new(*request));
-            self.after(span, process, world::Step::Receiver(step));
+            self.commits(process, world::Step::Receiver(step));
             return;
         }
         if is_new {

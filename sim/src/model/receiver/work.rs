@@ -42,9 +42,8 @@ impl World<'_> {
             false => self.inbox.first_due(local),
         };
         if let Some(key) = next {
-            let span = self.commit_span(process);
             self.receiver(process).works_on.insert(key);
-            self.after(span, process, world::Step::Receiver(Step::ClaimCommits(key)));
+            self.commits(process, world::Step::Receiver(Step::ClaimCommits(key)));
             return;
         }
         if let Some((at, _)) = self.inbox.waiting().first().filter(|_| !queued) {
@@ -103,7 +102,8 @@ impl World<'_> {
     }
 
     pub(super) fn claim_commits(&mut self, process: Process, key: Key) {
-        if self.refuses(process) {
+        if let Some(refusal) = self.refuses(process) {
+            self.gives_up_write(refusal);
             self.stops_work(process, key, Millis::new(200));
             return;
         }
@@ -137,13 +137,15 @@ impl World<'_> {
             return;
         }
         let mut span = self.span(process.who(), "work", self.options.pace.work);
-        if self.strikes(process.who(), Fault::SlowWork) {
+        let is_slow = self.strikes(process.who(), Fault::SlowWork);
+        if is_slow {
             let seconds = self.choices.between(process.who(), "work takes", 1, 12);
-            span = Millis::from_secs(seconds);
-            if span > rule.lease {
-                self.record.fired(Fault::SlowWork);
+            if self.does(Fault::SlowWork) {
+                span = Millis::from_secs(seconds);
             }
         }
+        let slow_since = is_slow.then_some((self.now, self.hosts.get(process).held_up));
+        self.receiver(process).slow_since = slow_since;
         self.after(span, process, world::Step::Receiver(Step::Applies(key, claim)));
         // Others can look after what this one holds for too long.
         self.wake_workers();
@@ -156,6 +158,7 @@ impl World<'_> {
 
     /// The effect and the mark are written, in one transaction.
     pub(super) fn apply(&mut self, process: Process, key: Key, claim: u32) {
+        self.see_slow_work(process);
         if self.scenario.downstream && !self.is_held(key, claim) {
             // Somebody else has it by now.
             self.stops_work(process, key, Millis::ZERO);
@@ -164,8 +167,16 @@ impl World<'_> {
         if self.passes(process, CrashPoint::EffectApplied) {
             return;
         }
-        let span = self.commit_span(process);
-        self.after(span, process, world::Step::Receiver(Step::ApplyCommits(key, claim)));
+        self.commits(process, world::Step::Receiver(Step::ApplyCommits(key, claim)));
+    }
+
+    /// What was decided to be slow took longer than its lease, and nothing else held it up.
+    fn see_slow_work(&mut self, process: Process) {
+        let Some((since, held_up)) = self.receiver(process).slow_since.take() else { return };
+        let took = self.now.since(since);
+        if took > Scenario::inbox_rule().lease && self.hosts.get(process).held_up == held_up {
+            self.record.fired(Fault::SlowWork);
+        }
     }
 
     fn is_held(&self, key: Key, claim: u32) -> bool {
@@ -175,7 +186,8 @@ impl World<'_> {
     }
 
     pub(super) fn apply_commits(&mut self, process: Process, key: Key, claim: u32) {
-        if self.refuses(process) {
+        if let Some(refusal) = self.refuses(process) {
+            self.gives_up_write(refusal);
             self.stops_work(process, key, Millis::new(200));
             return;
         }
@@ -204,8 +216,7 @@ impl World<'_> {
             if self.passes(process, CrashPoint::WorkMarked) {
                 return;
             }
-            let span = self.commit_span(process);
-            self.after(span, process, world::Step::Receiver(Step::SecondCommits(key, claim)));
+            self.commits(process, world::Step::Receiver(Step::SecondCommits(key, claim)));
             return;
         }
         if self.scenario.downstream {

@@ -15,7 +15,7 @@ use crate::model::network::{Body, RESET, Reply, ReplyTo, Request, Signature};
 use crate::model::world::{self, Happening, World};
 use crate::scenario::Break;
 use crate::sometimes::Sometimes;
-use crate::zoo::{HarnessMutant, SenderMutant};
+use crate::zoo::SenderMutant;
 
 /// What a name resolves to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,21 +31,15 @@ enum Resolved {
 }
 
 impl World<'_> {
-    /// What will happen to the connection of an attempt.
+    /// What is decided for the connection of an attempt.
     pub(super) fn fault_of_attempt(&mut self, endpoint: EndpointNo) -> Option<Fault> {
         if !self.faults_on {
             return None;
         }
-        let who = ("network", endpoint.0);
-        let ConnectionFault::Kind(fault) = self.faults.on_connection(&self.choices, who) else {
-            return None;
-        };
-        let is_dropped = self.wrong.harness == Some(HarnessMutant::FaultNeverFires)
-            && fault == Fault::ResponseLost;
-        if is_dropped {
-            self.record.chose(fault);
+        match self.faults.on_connection(&self.choices, ("network", endpoint.0)) {
+            ConnectionFault::Kind(fault) => Some(fault),
+            ConnectionFault::None => None,
         }
-        (!is_dropped).then_some(fault)
     }
 
     pub(super) fn dial(&mut self, process: Process, id: u64) {
@@ -89,8 +83,12 @@ impl World<'_> {
         let fails = self.endpoints[index(route.endpoint)].fails(self.now);
         let is_down = self.hosts.receivers.iter().all(|host| !host.is_up);
         let patience = self.policy.connect_timeout;
-        if self.is_partitioned() {
-            self.record.fired(Fault::Partition);
+        let is_cut = self.is_partitioned();
+        if let Some(track) = self.track(process, id) {
+            track.met_partition = is_cut;
+            track.is_shadowed |= is_cut || is_down || fails == Some(Break::Refuses);
+        }
+        if is_cut {
             self.tell(|| format!("is cut between the sender and {}", route.endpoint));
             ends(self, patience, Failure::ConnectTimeout);
         } else if fails == Some(Break::Refuses) || fault == Some(Fault::ConnectRefused) || is_down {
@@ -112,7 +110,9 @@ impl World<'_> {
             self.time_out(process, id);
             return;
         }
-        attempt.is_sent = true;
+        attempt.track.is_sent = true;
+        attempt.track.is_shadowed |=
+            self.endpoints[index(attempt.route.endpoint)].fails(self.now).is_some();
         let (fault, route, number) = (attempt.fault, attempt.route, attempt.number);
         let request = self.request(process, id);
         self.tell_sent(process, id, &request);
@@ -170,7 +170,7 @@ impl World<'_> {
     }
 
     fn request(&mut self, process: Process, id: u64) -> Request {
-        let wall = self.wall(process).as_secs();
+        let wall = self.read_wall(process).as_secs();
         let attempt = &self.senders[process.number()].attempts[&id];
         let (route, number, fault) = (attempt.route, attempt.number, attempt.fault);
         let row = self.store.events[&route.event];
@@ -259,6 +259,7 @@ impl World<'_> {
             return;
         }
         if let Some(until) = host.paused_until.filter(|until| *until > self.now) {
+            self.hosts.get_mut(process).held_up += 1;
             self.happens(until, Happening::Answered(reply));
             return;
         }
@@ -292,7 +293,7 @@ impl World<'_> {
         let Some(mut attempt) = self.sender(process).attempts.remove(&id) else { return };
         self.follow_redirect(attempt.route, outcome);
         self.fact(&Fact::Ended { route: attempt.route, attempt: attempt.number });
-        self.note_fault(&attempt, outcome);
+        self.note_fault(process, &attempt, outcome);
         let outcome = self.taken_for(outcome);
         let gives_up = self.signal(process, &mut attempt, outcome);
         let Attempt { row, number, claimed, epoch, lease_until, asked, .. } = attempt;
@@ -301,55 +302,11 @@ impl World<'_> {
         if self.passes(process, CrashPoint::StoreExecuted) {
             return;
         }
-        let span = self.commit_span(process);
         self.sender(process).recording.insert((row, number));
         let step = Step::RecordCommits(Box::new(finished));
-        self.after(span, process, world::Step::Sender(step));
+        self.commits(process, world::Step::Sender(step));
         // A place is free, and perhaps a permit.
         self.poke(process);
-    }
-
-    /// A fault is known by what it did, not by its having been chosen; it counts as chosen where it
-    /// could have done something.
-    fn note_fault(&mut self, attempt: &Attempt, outcome: Outcome) {
-        let Some(fault) = attempt.fault else { return };
-        let is_early = matches!(
-            fault,
-            Fault::DnsFailure | Fault::DnsRebinding | Fault::ConnectRefused | Fault::ConnectTimeout
-        );
-        if is_early || attempt.is_sent {
-            // Otherwise something else came first, and there was nothing for it to strike.
-            self.record.chose(fault);
-        }
-        let did = match (fault, outcome) {
-            (Fault::ConnectRefused, Outcome::Failed { failure }) => {
-                failure == Failure::ConnectRefused
-            }
-            (Fault::ConnectTimeout, Outcome::Failed { failure }) => {
-                failure == Failure::ConnectTimeout
-            }
-            (Fault::RequestLost | Fault::ResponseLost, Outcome::Failed { failure }) => {
-                attempt.is_sent && failure == Failure::Timeout
-            }
-            (Fault::ConnectionReset, Outcome::Failed { failure }) => failure == Failure::Reset,
-            (Fault::Oversize, Outcome::Failed { failure }) => failure == Failure::Oversize,
-            (Fault::DnsFailure, Outcome::Failed { failure }) => failure == Failure::Dns,
-            (Fault::DnsRebinding, Outcome::Failed { failure }) => failure == Failure::Blocked,
-            (Fault::ServerError, Outcome::Answered { status, .. }) => status >= 500,
-            (Fault::TooManyRequests, Outcome::Answered { status, .. }) => status == 429,
-            (Fault::Redirect, Outcome::Answered { status, .. }) => (300..400).contains(&status),
-            (Fault::ClientError, Outcome::Answered { status, .. }) => (400..500).contains(&status),
-            (Fault::Gone, Outcome::Answered { status, .. }) => status == 410,
-            (Fault::SlowResponse, _) => {
-                let started = attempt.deadline.as_millis()
-                    - i64::try_from(self.policy.total_timeout.get()).unwrap_or(0);
-                self.now.as_millis() - started >= 1000
-            }
-            _ => false,
-        };
-        if did {
-            self.record.fired(fault);
-        }
     }
 }
 

@@ -13,6 +13,7 @@ use hookproof_runtime::crash_point::CrashPoint;
 use super::{Attempt, Claim, STORE_PAUSE, Step};
 use crate::fact::{EndpointNo, Fact, is_success};
 use crate::model::hosts::Process;
+use crate::model::trouble::Track;
 use crate::model::world::{self, World};
 use crate::sometimes::Sometimes;
 use crate::zoo::SenderMutant;
@@ -55,11 +56,11 @@ impl World<'_> {
             wake = wake.into_iter().chain(next).min();
         }
         if !claims.is_empty() && !self.passes(process, CrashPoint::StoreExecuted) {
-            let span = match self.is_sender(SenderMutant::SendBeforeClaim) {
-                true => Millis::ZERO,
-                false => self.commit_span(process),
-            };
-            self.after(span, process, world::Step::Sender(Step::ClaimsCommit(claims)));
+            let step = world::Step::Sender(Step::ClaimsCommit(claims));
+            match self.is_sender(SenderMutant::SendBeforeClaim) {
+                true => self.after(Millis::ZERO, process, step),
+                false => self.commits(process, step),
+            }
         }
         self.plan_next_pass(process, local, wake);
     }
@@ -355,7 +356,8 @@ impl World<'_> {
 
     /// Claims become true, those of them that still fit what is stored, and their attempts begin.
     pub(super) fn claims_commit(&mut self, process: Process, claims: Vec<Claim>) {
-        let refused = self.refuses(process);
+        let refusal = self.refuses(process);
+        let refused = refusal.is_some();
         let (mut begun, mut is_one_given_back) = (Vec::new(), false);
         for claim in claims {
             let endpoint = self.store.rows[claim.row].route.endpoint;
@@ -382,7 +384,8 @@ impl World<'_> {
             }
             begun.push((claim.row, next, claim.permit, claim.epoch));
         }
-        if refused {
+        if let Some(refusal) = refusal {
+            self.gives_up_write(refusal);
             self.fact(&Fact::Hindered { until: self.now.plus(STORE_PAUSE) });
             self.pass_at(process, self.now.plus(STORE_PAUSE));
         }
@@ -438,7 +441,9 @@ impl World<'_> {
         let route = self.store.rows[row].route;
         let deadline = self.true_time(process, started_at.plus(self.policy.total_timeout));
         let id = self.store.new_attempt();
-        let fault = self.fault_of_attempt(route.endpoint);
+        let decided = self.fault_of_attempt(route.endpoint);
+        let fault = decided.filter(|fault| self.does(*fault));
+        let held_up = self.hosts.get(process).held_up;
         self.sender(process).attempts.insert(
             id,
             Attempt {
@@ -451,7 +456,7 @@ impl World<'_> {
                 deadline,
                 lease_until,
                 fault,
-                is_sent: false,
+                track: Track { decided, held_up, ..Track::default() },
                 asked: None,
             },
         );

@@ -19,8 +19,9 @@ impl World<'_> {
         if self.passes(process, CrashPoint::PublishReceived) {
             return;
         }
-        if self.refuses(process) {
+        if let Some(refusal) = self.refuses(process) {
             // 503: the application asks again.
+            self.gives_up_write(refusal);
             return;
         }
         let event = self.store.new_event_number();
@@ -33,10 +34,9 @@ impl World<'_> {
         if self.passes(process, CrashPoint::StoreExecuted) {
             return;
         }
-        let span = self.commit_span(process);
-        let commits =
+        let step =
             Step::PublishCommits { publish, event, loses_answer, is_answered: answers_first };
-        self.after(span, process, world::Step::Sender(commits));
+        self.commits(process, world::Step::Sender(step));
     }
 
     pub(super) fn publish_commits(
@@ -68,9 +68,8 @@ impl World<'_> {
             if self.passes(process, CrashPoint::StoreCommitted) {
                 return;
             }
-            let span = self.commit_span(process);
             let step = Step::FanOutCommits { event, publish, loses_answer };
-            self.after(span, process, world::Step::Sender(step));
+            self.commits(process, world::Step::Sender(step));
             return;
         }
         if self.is_sender(SenderMutant::WatermarkScan) {

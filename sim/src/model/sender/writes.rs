@@ -120,7 +120,8 @@ impl World<'_> {
 
     /// The outcome of an attempt is written, if the attempt is still this process's own.
     pub(super) fn record_commits(&mut self, process: Process, finished: Finished) {
-        if self.refuses(process) {
+        if let Some(refusal) = self.refuses(process) {
+            self.gives_up_write(refusal);
             self.sometimes(Sometimes::OutcomeWaited);
             self.fact(&Fact::Hindered { until: self.now.plus(STORE_PAUSE) });
             if self.local(process) < finished.lease_until {
@@ -342,13 +343,13 @@ impl World<'_> {
             self.notify_owner(notice, route);
             return;
         }
-        let span = self.commit_span(process);
-        self.after(span, process, world::Step::Sender(Step::NoticeCommits(notice)));
+        self.commits(process, world::Step::Sender(Step::NoticeCommits(notice)));
     }
 
     pub(super) fn notice_commits(&mut self, process: Process, notice: usize) {
         self.sender(process).notifying.remove(&notice);
-        if self.refuses(process) {
+        if let Some(refusal) = self.refuses(process) {
+            self.gives_up_write(refusal);
             self.notify(process);
             return;
         }

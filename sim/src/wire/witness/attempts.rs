@@ -37,7 +37,13 @@ pub(in crate::wire) struct Track {
     pub(in crate::wire) met_partition: bool,
     /// A wrong sender connects to something else than was judged.
     pub(in crate::wire) is_diverted: bool,
+    /// The receiver's address was called: what comes of it is its own answer.
+    pub(in crate::wire) has_dialled: bool,
     is_sent: bool,
+    /// The network kept the request.
+    pub(in crate::wire) is_swallowed: bool,
+    /// The network kept something of the response back.
+    pub(in crate::wire) was_kept_back: bool,
     /// The receiver answered, whether or not the sender heard.
     is_answered: bool,
     /// What a `Retry-After` on the way to the sender asks for.
@@ -55,6 +61,11 @@ impl Witness {
         self.attempts.entry(name.clone()).or_default()
     }
 
+    /// The same, by its request.
+    pub(in crate::wire) fn track_of(&mut self, request: &RawRequest) -> &mut Track {
+        self.track(&AttemptName::of(request))
+    }
+
     pub(super) fn asked_by(&self, delivery: &str, number: u32) -> Option<Millis> {
         let name = AttemptName { delivery: delivery.to_owned(), number };
         self.attempts.get(&name).and_then(|track| track.asked)
@@ -62,7 +73,7 @@ impl Witness {
 
     /// A `Retry-After` that asks for that is on its way to the sender.
     pub(in crate::wire) fn asks(&mut self, request: &RawRequest, asked: Option<Millis>) {
-        self.track(&AttemptName::of(request)).asked = asked;
+        self.track_of(request).asked = asked;
     }
 
     /// An attempt connects to an address.
@@ -170,7 +181,7 @@ impl Witness {
 
     /// The receiver answers the sender.
     pub(in crate::wire) fn answered(&mut self, request: &RawRequest) {
-        self.track(&AttemptName::of(request)).is_answered = true;
+        self.track_of(request).is_answered = true;
     }
 
     /// A fault is known by what it did, not by its having been chosen.
@@ -191,17 +202,20 @@ impl Witness {
             Outcome::Answered { status, .. } => status,
             Outcome::Failed { .. } | Outcome::Unknown => 0,
         };
-        let took = record.finished_at.since(record.started_at);
         let has_happened = match fault {
-            Fault::ConnectRefused => failed(Failure::ConnectRefused),
-            Fault::ConnectTimeout => failed(Failure::ConnectTimeout),
-            Fault::RequestLost => track.is_sent && !track.is_answered && failed(Failure::Timeout),
+            Fault::ConnectRefused => !track.has_dialled && failed(Failure::ConnectRefused),
+            Fault::ConnectTimeout => {
+                !track.has_dialled && !track.met_partition && failed(Failure::ConnectTimeout)
+            }
+            Fault::RequestLost => track.is_swallowed && failed(Failure::Timeout),
             Fault::ResponseLost => track.is_answered && failed(Failure::Timeout),
             Fault::ConnectionReset => track.is_answered && failed(Failure::Reset),
             Fault::DnsFailure => failed(Failure::Dns),
             Fault::DnsRebinding => failed(Failure::Blocked),
             Fault::Oversize => failed(Failure::Oversize),
-            Fault::SlowResponse => track.is_answered && took >= Millis::from_secs(1),
+            Fault::SlowResponse => track.was_kept_back && track.is_answered,
+            // Whoever stood before the receiver answered, and the receiver did not.
+            _ if track.is_answered => false,
             Fault::ServerError => status >= 500,
             Fault::TooManyRequests => status == 429,
             Fault::Redirect => (300..400).contains(&status),
