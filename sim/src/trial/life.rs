@@ -124,8 +124,12 @@ impl<S> Disk<S> {
         let host = &self.host;
         host.at(CrashPoint::StoreExecuted).await;
         host.sleep(host.disk_latency().plus(host.commit_latency())).await;
-        let refused = host.refuses_commit();
-        let result = if refused { Err(Busy) } else { Ok(change(&mut lock(&self.state))) };
+        let result = if host.refuses_commit() {
+            host.commit_failed();
+            Err(Busy)
+        } else {
+            Ok(change(&mut lock(&self.state)))
+        };
         host.at(CrashPoint::StoreCommitted).await;
         result
     }
