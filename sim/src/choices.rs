@@ -88,6 +88,8 @@ pub(crate) struct Walk {
 enum Source {
     /// Random by a seed.
     Seeded(u64),
+    /// Random by a seed, but for what is given; no host ends that is not told to.
+    Swept { seed: u64, given: BTreeMap<Key, u64>, crashes: Vec<Key> },
     /// A recorded history; what is not in it is zero.
     Recorded(BTreeMap<Key, u64>),
     /// The branches of one path through a tree; beyond them the first alternative.
@@ -121,6 +123,12 @@ impl Choices {
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self::new(Source::Seeded(seed))
+    }
+
+    /// The choices of a seed, but for those that are given. A host ends only where one of them says so.
+    pub(crate) fn swept(seed: u64, given: &[Draw]) -> Self {
+        let given = given.iter().map(|draw| (draw.key, draw.value)).collect();
+        Self::new(Source::Swept { seed, given, crashes: Vec::new() })
     }
 
     /// The choices of an earlier run, in any order; whatever is missing is zero.
@@ -176,6 +184,12 @@ impl Choices {
         self.pick(who, what, &[1000 - harmful, harmful]) == 1
     }
 
+    /// Whether a host ends here, which happens in `per_mille` of a thousand cases.
+    pub(crate) fn crash(&self, who: impl Into<Who>, what: &'static str, per_mille: u64) -> bool {
+        let harmful = per_mille.min(1000);
+        self.ask(who.into(), what, &Question::Crash([1000 - harmful, harmful])) == 1
+    }
+
     /// The index of an alternative, each as likely as its weight says; one of weight 0 never.
     pub fn pick(&self, who: impl Into<Who>, what: &'static str, weights: &[u64]) -> usize {
         let value = self.ask(who.into(), what, &Question::Weighted(weights));
@@ -194,12 +208,25 @@ impl Choices {
         self.lock().draws.clone()
     }
 
+    /// Where a host could have ended so far, in a sweep.
+    pub(crate) fn crashes(&self) -> Vec<Key> {
+        match &self.lock().source {
+            Source::Swept { crashes, .. } => crashes.clone(),
+            Source::Seeded(_) | Source::Recorded(_) | Source::Path(_) | Source::Bytes { .. } => {
+                Vec::new()
+            }
+        }
+    }
+
     /// What became of this path, for the search to go on from.
     pub(crate) fn walk(&self) -> Walk {
         let state = self.lock();
         let branches = match &state.source {
             Source::Path(branches) => branches.clone(),
-            Source::Seeded(_) | Source::Recorded(_) | Source::Bytes { .. } => Vec::new(),
+            Source::Seeded(_)
+            | Source::Swept { .. }
+            | Source::Recorded(_)
+            | Source::Bytes { .. } => Vec::new(),
         };
         let has_strayed = state.has_strayed || state.depth < branches.len();
         Walk { branches, has_strayed }
@@ -240,20 +267,23 @@ impl Choices {
 enum Question<'a> {
     Below(u64),
     Weighted(&'a [u64]),
+    /// Whether a host ends; weighted, too.
+    Crash([u64; 2]),
     Bits,
 }
 
 impl State {
     fn answer(&mut self, key: Key, name: u64, question: &Question<'_>) -> u64 {
         match (&mut self.source, question) {
-            (Source::Seeded(seed), Question::Bits) => mix(*seed, name, key.nth),
-            (Source::Seeded(seed), Question::Below(bound)) => {
-                scale(mix(*seed, name, key.nth), *bound)
+            (Source::Seeded(seed), question) => random(*seed, key, name, question),
+            (Source::Swept { given, crashes, .. }, Question::Crash(_)) => {
+                crashes.push(key);
+                given.get(&key).copied().unwrap_or(0)
             }
-            (Source::Seeded(seed), Question::Weighted(weights)) => {
-                let sum = weights.iter().sum();
-                weighted(weights, scale(mix(*seed, name, key.nth), sum))
-            }
+            (Source::Swept { seed, given, .. }, question) => match given.get(&key) {
+                Some(value) => allowed(question, *value),
+                None => random(*seed, key, name, question),
+            },
             (Source::Recorded(values), Question::Bits) => {
                 values.get(&key).copied().unwrap_or_else(|| mix(0, name, key.nth))
             }
@@ -290,41 +320,62 @@ impl State {
     }
 }
 
+/// What a seed answers.
+fn random(seed: u64, key: Key, name: u64, question: &Question<'_>) -> u64 {
+    let raw = mix(seed, name, key.nth);
+    let by_weight = |weights: &[u64]| weighted(weights, scale(raw, weights.iter().sum()));
+    match question {
+        Question::Bits => raw,
+        Question::Below(bound) => scale(raw, *bound),
+        Question::Weighted(weights) => by_weight(weights),
+        Question::Crash(weights) => by_weight(weights),
+    }
+}
+
+/// The weights of the answers, if they have any.
+fn weights<'a>(question: &'a Question<'_>) -> Option<&'a [u64]> {
+    match question {
+        Question::Weighted(weights) => Some(weights),
+        Question::Crash(weights) => Some(weights),
+        Question::Below(_) | Question::Bits => None,
+    }
+}
+
 /// How many answers there are.
 fn alternatives(question: &Question<'_>) -> u64 {
-    match question {
-        Question::Below(bound) => *bound,
-        Question::Weighted(weights) => {
+    match (question, weights(question)) {
+        (_, Some(weights)) => {
             u64::try_from(weights.iter().filter(|weight| **weight > 0).count()).unwrap_or(u64::MAX)
         }
-        Question::Bits => u64::MAX,
+        (Question::Below(bound), None) => *bound,
+        (_, None) => u64::MAX,
     }
 }
 
 /// The nth possible answer, counted from the harmless one.
 fn nth_allowed(question: &Question<'_>, nth: u64) -> u64 {
-    match question {
-        Question::Weighted(weights) => {
+    match weights(question) {
+        Some(weights) => {
             let nth = usize::try_from(nth).unwrap_or(usize::MAX);
             let found = weights.iter().enumerate().filter(|(_, weight)| **weight > 0).nth(nth);
             found.map_or(0, |(index, _)| u64::try_from(index).unwrap_or(0))
         }
-        Question::Below(_) | Question::Bits => nth,
+        None => nth,
     }
 }
 
 /// The recorded answer, or the nearest possible one.
 fn allowed(question: &Question<'_>, value: u64) -> u64 {
-    match question {
-        Question::Below(bound) => value.min(bound.saturating_sub(1)),
-        Question::Weighted(weights) => {
+    match (question, weights(question)) {
+        (_, Some(weights)) => {
             let index = usize::try_from(value).unwrap_or(usize::MAX);
             match weights.get(index) {
                 Some(weight) if *weight > 0 => value,
                 _ => nth_allowed(question, 0),
             }
         }
-        Question::Bits => value,
+        (Question::Below(bound), None) => value.min(bound.saturating_sub(1)),
+        (_, None) => value,
     }
 }
 

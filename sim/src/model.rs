@@ -41,8 +41,6 @@ pub(crate) const FOREVER: Timestamp = Timestamp::from_millis(i64::MAX / 4);
 pub struct Options {
     /// Whether the trace is kept, line by line.
     pub is_traced: bool,
-    /// The one crash of the history, by the number of crash points passed before it, from 1.
-    pub crash_at: Option<u64>,
     /// The most crashes of all processes together; no limit but the scenario's unless given.
     pub crashes_in_all: Option<u64>,
     /// These faults instead of some of the scenario's.
@@ -57,7 +55,6 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             is_traced: false,
-            crash_at: None,
             crashes_in_all: None,
             faults: None,
             troubles_application: true,

@@ -9,7 +9,7 @@ use crate::checkers::Invariant;
 use crate::choices::{Choices, Draw, Key, Who};
 use crate::history::History;
 use crate::scenario::Scenario;
-use crate::suite::World;
+use crate::suite::{Failure, Sweep, World};
 use crate::zoo::Mutant;
 
 pub use file::PlanError;
@@ -38,7 +38,25 @@ impl Plan {
         mutant: Option<Mutant>,
         seed: u64,
     ) -> Option<Self> {
-        let history = world.run(scenario, &Choices::seeded(seed), mutant);
+        Self::of_choices(world, scenario, mutant, &Choices::seeded(seed))
+    }
+
+    /// The plan of a history that a suite has found to fail; `scenario` is the one of that name.
+    #[must_use]
+    pub fn of_failure(scenario: &Scenario, failure: &Failure) -> Option<Self> {
+        let Failure { world, seed, crash_at, .. } = *failure;
+        let Some(place) = crash_at else { return Self::of_seed(world, scenario, None, seed) };
+        let (sweep, _) = Sweep::new(world, scenario, seed);
+        Self::of_choices(world, sweep.scenario(), None, &sweep.choices_at(place)?)
+    }
+
+    fn of_choices(
+        world: World,
+        scenario: &Scenario,
+        mutant: Option<Mutant>,
+        choices: &Choices,
+    ) -> Option<Self> {
+        let history = world.run(scenario, choices, mutant);
         let invariant = history.violation?.invariant;
         let scenario = scenario.clone();
         Some(Self { world, scenario, mutant, invariant, draws: history.draws })

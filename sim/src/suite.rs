@@ -7,6 +7,7 @@ pub mod document;
 mod gates;
 mod run;
 mod sum;
+mod sweep;
 
 use std::fmt;
 use std::ops::Range;
@@ -23,6 +24,7 @@ use crate::{model, wire};
 pub use gates::{Gate, GateFailure};
 pub use run::{Progress, run};
 pub use sum::Sum;
+pub use sweep::Sweep;
 
 named_enum! {
     /// Where a history happens.
@@ -66,8 +68,8 @@ pub struct Part {
     pub scenario: Scenario,
     /// Which.
     pub seeds: Range<u64>,
-    /// Each of so many seeds from the first is run once without a crash, and then once with a crash
-    /// at each of the crash points that it passed; model world only.
+    /// Each of so many seeds from the first is [swept](Sweep): run once without a crash, and then once
+    /// with a crash at each place that it passed.
     pub sweeps: u64,
 }
 
@@ -103,8 +105,9 @@ const WIRE_SEEDS: u64 = 150;
 const WIRE_SEEDS_OF_FEW: u64 = 30;
 /// And how many of each other scenario that the wire world has something of.
 const WIRE_SEEDS_EACH: u64 = 6;
-/// How many histories of the default suite are swept for crashes.
-const SWEEPS: u64 = 20;
+/// How many calm histories of the default suite are swept for crashes in the model world; of each other
+/// scenario one is.
+const SWEEPS: u64 = 8;
 /// How many seeds a mutant may survive.
 const MUTANT_SEEDS: u64 = 60;
 /// One history in so many is run twice.
@@ -116,7 +119,7 @@ impl Plan {
     #[must_use]
     pub fn whole(jobs: usize) -> Self {
         let model = shipped::all().into_iter().map(|scenario| Part {
-            sweeps: if scenario.name == SWEPT { SWEEPS } else { 0 },
+            sweeps: if scenario.name == SWEPT { SWEEPS } else { 1 },
             world: World::Model,
             scenario,
             seeds: 0..MODEL_SEEDS,
@@ -124,8 +127,8 @@ impl Plan {
         let wire = shipped::all().into_iter().filter(Scenario::is_for_wire).map(|scenario| Part {
             seeds: 0..wire_seeds(&scenario),
             world: World::Wire,
+            sweeps: u64::from(scenario.name == SWEPT_ON_WIRE),
             scenario: scenario.on_wire(),
-            sweeps: 0,
         });
         Self {
             parts: model.chain(wire).collect(),
@@ -161,8 +164,11 @@ impl Plan {
 /// The scenario that most histories of the wire world are of.
 const MOST: &str = "mixed";
 
-/// The scenario that is swept: without faults of its own, so that the one crash is all that happens.
+/// The scenario that is swept most: without faults of its own, so that the one crash is all that happens.
 const SWEPT: &str = "steady";
+
+/// The one of which a history is swept in the wire world: with lost answers, and short.
+const SWEPT_ON_WIRE: &str = "unanswered";
 
 /// How many histories of a scenario the default suite has in the wire world.
 fn wire_seeds(scenario: &Scenario) -> u64 {
@@ -190,7 +196,7 @@ pub struct Failure {
     pub scenario: String,
     /// Its seed.
     pub seed: u64,
-    /// The number of the crash point at which the one crash of a sweep was.
+    /// In a sweep, at which place its one crash was, counted from 1; 0 if it had none.
     pub crash_at: Option<u64>,
     /// What does not hold.
     pub violation: Violation,

@@ -19,7 +19,7 @@ use hookproof_runtime::tokio_host::TokioHost;
 use hookproof_sim::choices::Choices;
 use hookproof_sim::scenario::Scenario;
 use hookproof_sim::suite::document::Document;
-use hookproof_sim::suite::{self, Part, Plan, Progress, Report, Verdict, World};
+use hookproof_sim::suite::{self, Part, Plan, Progress, Report, Sweep, Verdict, World};
 
 use crate::args::Format;
 use crate::failure::{EXIT_CODES, Ending, Failure};
@@ -31,6 +31,8 @@ use crate::output::{Output, say};
 const SEEDS_MAX: u64 = 1_000_000_000;
 /// How many histories are run of a scenario if nothing is said.
 const SEEDS_DEFAULT: Range<u64> = 0..500;
+/// How many are swept.
+const SEEDS_SWEPT: Range<u64> = 0..3;
 
 /// What `hookproof sim` takes.
 #[derive(ClapArgs, Debug)]
@@ -75,12 +77,24 @@ pub(crate) struct Args {
     scenario_file: Option<PathBuf>,
 
     /// List the kinds of history
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = [
+        "seed", "seeds", "sweep", "jobs", "no_zoo", "world", "scenario", "scenario_file", "shard",
+        "budget", "until_failure", "check_determinism", "junit", "full", "exhaustive", "save", "replay",
+    ])]
     list: bool,
 
     /// Run these histories, the end excluded
     #[arg(long, value_name = "A..B", value_parser = seeds)]
     seeds: Option<Range<u64>>,
+
+    /// Run each history once without a crash and then once with a crash at each place where a host can
+    /// end; 3 seeds unless given
+    #[arg(long, conflicts_with_all = ["check_determinism", "seed"])]
+    sweep: bool,
+
+    /// In the history of --seed, end a host at the place of this number and nowhere else, as --sweep does
+    #[arg(long, value_name = "K", requires = "seed")]
+    crash_at: Option<u64>,
 
     /// Run each history twice on fresh threads, and name the first difference
     #[arg(long)]
@@ -222,12 +236,33 @@ fn one(seed: u64, args: &Args, output: &mut Output) -> Result<Ending, Failure> {
     let world = args.world.map_or(fit, World::from);
     check_fit(&scenario, world)?;
     let scenario = in_world(scenario, world);
-    let found = world.trace(&scenario, &Choices::seeded(seed), None);
+    let (scenario, choices) = match args.crash_at {
+        None => (scenario, Choices::seeded(seed)),
+        Some(place) => with_crash(world, &scenario, seed, place)?,
+    };
+    let found = world.trace(&scenario, &choices, None);
     match format {
         Format::Table => history::print(seed, &scenario, &found, args.trace, output)?,
         Format::Json => output.json(&history::document(seed, &scenario, &found))?,
     }
     Ok(if found.violation.is_none() { Ending::AsItShould } else { Ending::Found })
+}
+
+/// What decides a history of a sweep.
+fn with_crash(
+    world: World,
+    scenario: &Scenario,
+    seed: u64,
+    place: u64,
+) -> Result<(Scenario, Choices), Failure> {
+    let (sweep, _) = Sweep::new(world, scenario, seed);
+    let choices = sweep.choices_at(place).ok_or_else(|| {
+        Failure::usage(
+            format!("no host can end at place {place}: the history passes {}", sweep.places()),
+            "give a lower number; 0 is the history without a crash",
+        )
+    })?;
+    Ok((sweep.scenario().clone(), choices))
 }
 
 /// In the wire world, a history of days takes minutes or hours.
@@ -255,7 +290,8 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
     let says_which = args.seeds.is_some()
         || args.world.is_some()
         || args.scenario.is_some()
-        || args.scenario_file.is_some();
+        || args.scenario_file.is_some()
+        || args.sweep;
     let mut plan = if says_which { chosen_plan(args, jobs)? } else { Plan::whole(jobs) };
     if args.no_zoo {
         plan.mutants.clear();
@@ -270,7 +306,8 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
 }
 
 fn chosen_plan(args: &Args, jobs: usize) -> Result<Plan, Failure> {
-    let seeds = args.seeds.clone().unwrap_or(SEEDS_DEFAULT);
+    let default = if args.sweep { SEEDS_SWEPT } else { SEEDS_DEFAULT };
+    let seeds = args.seeds.clone().unwrap_or(default);
     let worlds = match args.world {
         Some(world) => vec![World::from(world)],
         None => World::ALL.to_vec(),
@@ -291,7 +328,7 @@ fn chosen_plan(args: &Args, jobs: usize) -> Result<Plan, Failure> {
             world: *world,
             scenario: in_world(scenario.clone(), *world),
             seeds: seeds.clone(),
-            sweeps: 0,
+            sweeps: if args.sweep { seeds.end - seeds.start } else { 0 },
         })
     });
     Ok(Plan::of(parts.collect(), jobs))

@@ -129,8 +129,6 @@ pub(super) struct World<'a> {
     pub(super) receivers: Vec<Receiver>,
     pub(super) downstream: Downstream,
     pub(super) owner: Owner,
-    /// Which crash was chosen by its number has happened.
-    pub(super) has_crashed: bool,
     /// Requests that have arrived, by which overtaking is seen.
     pub(super) arrivals: u64,
 }
@@ -171,7 +169,6 @@ impl<'a> World<'a> {
             receivers: Vec::new(),
             downstream: Downstream::default(),
             owner: Owner::default(),
-            has_crashed: false,
             arrivals: 0,
             options,
         };
@@ -338,20 +335,8 @@ impl<'a> World<'a> {
 
     /// Passes a crash point; `true` if the process has ended there.
     pub(super) fn passes(&mut self, process: Process, point: CrashPoint) -> bool {
-        let number = self.record.passed(point);
-        let is_chosen = match self.options.crash_at {
-            Some(chosen) => !self.has_crashed && chosen == number,
-            None => self.is_struck_at(process, point),
-        };
-        if !is_chosen {
-            return false;
-        }
-        self.has_crashed = true;
-        let fault = process.crash_fault();
-        if self.options.crash_at.is_some() {
-            self.record.chose(fault);
-        }
-        if !self.does(fault) {
+        self.record.passed(point);
+        if !self.is_struck_at(process, point) || !self.does(process.crash_fault()) {
             return false;
         }
         self.record.crashed(point);
@@ -371,7 +356,7 @@ impl<'a> World<'a> {
             return false;
         }
         let per_mille = (per_mille * frequency(point) / 4).clamp(1, 1000);
-        if !self.choices.chance(process.who(), point.as_str(), per_mille) {
+        if !self.choices.crash(process.who(), point.as_str(), per_mille) {
             return false;
         }
         self.record.chose(fault);

@@ -81,7 +81,7 @@ pub struct FailureDocument {
     pub scenario: String,
     /// The seed.
     pub seed: u64,
-    /// In a sweep, the number of the crash point at which the crash was.
+    /// In a sweep, at which place the crash was, counted from 1; 0 if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash_at: Option<u64>,
     /// The invariant's id.

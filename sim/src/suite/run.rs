@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::gates::{self, Gate};
+use super::sweep::Sweep;
 use super::{Failure, MutantReport, Part, PartReport, Plan, Report, Sum, World};
 use crate::checkers::Violation;
 use crate::choices::Choices;
@@ -147,17 +148,14 @@ impl Found {
         self.take(part, seed, None, &history);
     }
 
-    /// Once without a crash, and once with a crash at each of the points that were passed.
+    /// Once without a crash, and once with a crash at each of the places that were passed.
     fn sweep(&mut self, part: &Part, seed: u64) {
-        let run = |crash_at| {
-            let options = model::Options { crash_at, ..model::Options::default() };
-            model::run(&part.scenario, &Choices::seeded(seed), None, options)
-        };
-        let calm = run(Some(0));
-        let points: u64 = calm.counts.passed.values().sum();
-        self.take(part, seed, None, &calm);
-        for point in 1..=points {
-            self.take(part, seed, Some(point), &run(Some(point)));
+        let (sweep, calm) = Sweep::new(part.world, &part.scenario, seed);
+        self.take(part, seed, Some(0), &calm);
+        for place in 1..=sweep.places() {
+            if let Some(history) = sweep.run_at(place) {
+                self.take(part, seed, Some(place), &history);
+            }
         }
     }
 

@@ -170,7 +170,7 @@ impl SimHost {
             return false;
         };
         let per_mille = stage.faults.per_mille(fault) * frequency / USUAL;
-        if !stage.choices.chance(self.name, point, per_mille) {
+        if !stage.choices.crash(self.name, point, per_mille) {
             return false;
         }
         let mut lives = lock(&stage.lives);

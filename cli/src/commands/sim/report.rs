@@ -256,12 +256,13 @@ fn killed(mutants: &[&MutantReport]) -> String {
 
 /// The command that shows a failing history again.
 pub(super) fn replay(failure: &Failure) -> String {
-    let Failure { world, scenario, seed, .. } = failure;
+    let Failure { world, scenario, seed, crash_at, .. } = failure;
     let which = match shipped::find(scenario) {
         Some(_) => format!("--scenario {scenario}"),
         None => "--scenario-file FILE".to_owned(),
     };
-    format!("hookproof sim --world {world} {which} --seed {seed}")
+    let crash = crash_at.map(|at| format!(" --crash-at {at}")).unwrap_or_default();
+    format!("hookproof sim --world {world} {which} --seed {seed}{crash}")
 }
 
 /// What went wrong, each with the command that shows it again.
@@ -272,7 +273,7 @@ fn problems(report: &Report, output: &mut Output) -> io::Result<()> {
     }
     for failure in report.failures.iter().take(FAILURES_SHOWN) {
         let violation = &failure.violation;
-        let crash = failure.crash_at.map(|at| format!(", crash at the {at}th point"));
+        let crash = failure.crash_at.map(|at| format!(", crash at place {at}"));
         let told = format!(
             "{} ({}), seed {}{}: {}: {}",
             failure.scenario,

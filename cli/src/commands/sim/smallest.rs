@@ -22,8 +22,7 @@ const TIME_MAX: Millis = Millis::from_secs(20);
 /// The most histories that are run for it.
 const RUNS_MAX: u64 = 20_000;
 
-/// Tells the first failing history as small as it can be made in time, and saves it if that is
-/// wanted. A history of a crash sweep is as small as it is: its crash is no draw.
+/// Tells the first failing history as small as it can be made in time, and saves it if that is wanted.
 pub(super) fn tell(
     plan: &suite::Plan,
     report: &Report,
@@ -31,8 +30,7 @@ pub(super) fn tell(
     format: Format,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let first = report.failures.iter().find(|failure| failure.crash_at.is_none());
-    let Some(small) = first.and_then(|failure| smallest(plan, failure)) else {
+    let Some(small) = report.failures.first().and_then(|failure| smallest(plan, failure)) else {
         if let Some(path) = save {
             say(format_args!("no history failed; {} is not written", path.display()));
         }
@@ -56,7 +54,7 @@ fn smallest(plan: &suite::Plan, failure: &Failing) -> Option<Minimised> {
         .parts
         .iter()
         .find(|part| part.world == failure.world && part.scenario.name == failure.scenario)?;
-    let plan = Plan::of_seed(part.world, &part.scenario, None, failure.seed)?;
+    let plan = Plan::of_failure(&part.scenario, failure)?;
     let until = TokioHost.now().plus(TIME_MAX);
     minimise(&plan, RUNS_MAX, &mut || TokioHost.now() < until)
 }
