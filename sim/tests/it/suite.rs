@@ -47,7 +47,7 @@ fn every_shipped_scenario_holds_in_the_model_world() {
 
 #[test]
 fn a_crash_at_each_place_of_a_calm_history_breaks_nothing() {
-    for (world, fewest) in [(World::Model, 100), (World::Wire, 50)] {
+    for (world, fewest) in [(World::Model, 100), (World::Wire, 20)] {
         let steady = shipped::find("steady").expect("it is shipped");
         let steady = match world {
             World::Model => steady,
