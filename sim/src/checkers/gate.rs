@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use hookproof_core::delivery::Phase;
 use hookproof_core::gate::{BreakerRule, GateRule};
 use hookproof_core::time::{Millis, Timestamp};
 
 use super::{Checker, Invariant, Look, NOTHING, RIGHT};
-use crate::fact::{EndpointNo, Fact};
+use crate::fact::{EndpointNo, Fact, Written};
 
 /// I9.
 #[derive(Default)]
@@ -22,7 +23,8 @@ struct Reference {
     /// The permits that are out, by when each would end by itself. That ends none here: whoever holds
     /// one is at work until it is given back, whatever clocks say.
     permits: Vec<Timestamp>,
-    starts: Vec<Timestamp>,
+    /// When attempts were let begin, and whether their claims were committed.
+    starts: Vec<(Timestamp, bool)>,
     /// Every signal while the breaker was closed: when, and whether it was a failure.
     ended: Vec<(Timestamp, bool)>,
     breaker: Breaker,
@@ -85,7 +87,7 @@ impl Reference {
             }
             Breaker::Unknown | Breaker::Closed { .. } => {}
         }
-        self.starts.push(local);
+        self.starts.push((local, false));
         if let Some(rate) = &self.rule.rate {
             self.within(endpoint, rate.attempts, rate.per, Timestamp::from_millis(i64::MIN))?;
         }
@@ -99,16 +101,25 @@ impl Reference {
 
     /// At most so many starts in the window that ends with the newest.
     fn within(&self, endpoint: EndpointNo, most: u32, per: Millis, from: Timestamp) -> Look {
-        let Some(newest) = self.starts.last() else { return NOTHING };
+        let Some((newest, _)) = self.starts.last() else { return NOTHING };
         let in_window =
             |at: &&Timestamp| **at >= from && newest.since(**at) < per && **at <= *newest;
-        let count = self.starts.iter().rev().take_while(in_window).count();
+        let count = self.starts.iter().rev().map(|(at, _)| at).take_while(in_window).count();
         if count > usize::try_from(most).unwrap_or(usize::MAX) {
             return Err(format!(
                 "{count} attempts to {endpoint} begin within {per}, {most} allowed"
             ));
         }
         RIGHT
+    }
+
+    /// The claim is committed of an attempt that was let begin at that time, or just before.
+    fn begins(&mut self, started_at: Timestamp) {
+        let mut newest_first = self.starts.iter_mut().rev();
+        let found = newest_first.find(|(at, is_claimed)| *at <= started_at && !is_claimed);
+        if let Some((_, is_claimed)) = found {
+            *is_claimed = true;
+        }
     }
 
     fn give_back(&mut self, expires: Timestamp) {
@@ -178,8 +189,10 @@ impl Checker for WithinGate {
                 let known = self.endpoints.entry(*endpoint);
                 let known = known.or_insert_with(|| Reference::new(*epoch, rule));
                 if known.epoch != *epoch {
-                    // What began before still counts; permits and breaker are another gate's.
-                    let starts = std::mem::take(&mut known.starts);
+                    // What began before still counts, if it did begin: what was let begin and not
+                    // claimed before the owner ended never will. Permits and breaker are another gate's.
+                    let mut starts = std::mem::take(&mut known.starts);
+                    starts.retain(|(_, is_claimed)| *is_claimed);
                     *known = Reference { starts, ..Reference::new(*epoch, rule) };
                 }
                 known.admit(*endpoint, *local, *expires)
@@ -188,6 +201,14 @@ impl Checker for WithinGate {
                 if let Some(known) = self.endpoints.get_mut(endpoint) {
                     known.give_back(*expires);
                     known.signal(*is_success, *is_probe, *local);
+                }
+                NOTHING
+            }
+            Fact::Written(Written { route, state, .. }) => {
+                if let Phase::InFlight { started_at, .. } = state.phase
+                    && let Some(known) = self.endpoints.get_mut(&route.endpoint)
+                {
+                    known.begins(started_at);
                 }
                 NOTHING
             }

@@ -1,9 +1,11 @@
 //! What clocks that are set change, and what they do not; and what goes with an endpoint.
 
 use hookproof_core::delivery::Settled;
+use hookproof_core::gate::RateRule;
 
 use super::*;
 use crate::checkers::Checker as _;
+use crate::checkers::gate::WithinGate;
 use crate::checkers::terminal::Terminal;
 
 #[test]
@@ -62,4 +64,30 @@ fn a_replay_is_cancelled_with_its_endpoint_and_not_otherwise() {
     assert_eq!(after(true), None);
     let violation = after(false).expect("nobody asked for that");
     assert!(violation.ends_with("is cancelled after it"), "{violation}");
+}
+
+/// A new owner of the shard knows of what was claimed; what was only to be claimed never began.
+#[test]
+fn what_was_let_begin_and_never_claimed_counts_no_more_once_its_owner_has_ended() {
+    let after = |is_claimed: bool| {
+        let mut rule = policy().gate.clone();
+        rule.rate = Some(RateRule { attempts: 1, per: Millis::from_secs(2), burst: 0 });
+        let admitted = |ms, epoch| Fact::Admitted {
+            endpoint: GOOD,
+            local: at(ms),
+            expires: at(ms).plus(LEASE),
+            rule: leak(rule.clone()),
+            epoch,
+        };
+        let mut told = vec![(at(600), admitted(600, 1))];
+        if is_claimed {
+            told.push(begins(GOOD, 1, 1, 600).remove(1));
+        }
+        told.push((at(900), admitted(900, 2)));
+        let mut gate = WithinGate::default();
+        told.iter().find_map(|(now, fact)| gate.see(*now, fact).err())
+    };
+    assert_eq!(after(false), None);
+    let violation = after(true).expect("two begin within two seconds");
+    assert!(violation.ends_with("begin within 2s, 1 allowed"), "{violation}");
 }
