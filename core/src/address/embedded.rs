@@ -61,8 +61,11 @@ pub struct Embedded {
 /// All readings of an IPv6 address as a carrier.
 ///
 /// A local-use translator may lay the IPv4 address out in four ways, and nothing in the address says
-/// which it is: then each reading counts whose padding is zero, as RFC 6052 §2.2 asks.
-pub fn in_address(address: Ipv6Addr) -> impl Iterator<Item = Embedded> {
+/// which it is. The length of `translator`'s prefix does, in bits: a block within `64:ff9b:1::/48` that is
+/// allowed is taken for that prefix. One of 48, 56 or 64 bits has its own layout, whatever stands behind
+/// the IPv4 address; a longer one has it in the last 32 bits; of any other each layout counts. Without a
+/// translator each reading counts whose padding is zero, as RFC 6052 §2.2 asks.
+pub fn in_address(address: Ipv6Addr, translator: Option<u8>) -> impl Iterator<Item = Embedded> {
     let bits = address.to_bits();
     let segments = address.segments();
     let mut found: [Option<Embedded>; 5] = [None; 5];
@@ -81,7 +84,7 @@ pub fn in_address(address: Ipv6Addr) -> impl Iterator<Item = Embedded> {
         [0, 0, 0, 0, 0xffff, 0, _, _] => add(Form::Translated, last),
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => add(Form::Nat64, last),
         [0x64, 0xff9b, 1, ..] => {
-            for address in local_use(bits).into_iter().flatten() {
+            for address in local_use(bits, translator).into_iter().flatten() {
                 add(Form::Nat64Local, address);
             }
         }
@@ -108,18 +111,26 @@ fn low_32(bits: u128) -> u32 {
 }
 
 /// RFC 6052 §2.2 for prefixes of 48, 56, 64 and 96 bits. Bits 64 to 71 are skipped, and what follows
-/// the IPv4 address is zero.
-fn local_use(bits: u128) -> [Option<Ipv4Addr>; 4] {
+/// the IPv4 address should be zero.
+fn local_use(bits: u128, translator: Option<u8>) -> [Option<Ipv4Addr>; 4] {
     let skipped = (bits >> 56) & 0xff;
     // The address with its skipped octet closed up: the IPv4 address is then in one piece.
     let closed = ((bits >> 64) << 56) | (bits & ((1 << 56) - 1));
     let reading = |prefix: u32| {
         // In `closed`, which has 120 bits.
         let after = 120 - prefix - 32;
-        let is_padded = skipped == 0 && closed & ((1 << after) - 1) == 0;
-        is_padded.then(|| Ipv4Addr::from_bits(low_32(closed >> after)))
+        let counts = match translator {
+            None => skipped == 0 && closed & ((1 << after) - 1) == 0,
+            Some(48 | 56 | 64) => translator.map(u32::from) == Some(prefix),
+            Some(length) => length < 64,
+        };
+        counts.then(|| Ipv4Addr::from_bits(low_32(closed >> after)))
     };
     let whole = low_32(bits);
-    let last = (whole != 0).then(|| Ipv4Addr::from_bits(whole));
+    let counts = match translator {
+        None => whole != 0,
+        Some(length) => !matches!(length, 48 | 56 | 64),
+    };
+    let last = counts.then(|| Ipv4Addr::from_bits(whole));
     [reading(48), reading(56), reading(64), last]
 }

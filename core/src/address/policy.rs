@@ -189,7 +189,9 @@ impl AddressPolicy {
     fn judge_address(&self, address: IpAddr, trusted: Option<&HostPattern>) -> Judgement {
         let mut carried = None;
         if let IpAddr::V6(v6) = address {
-            for embedded in embedded::in_address(v6) {
+            let blocks = self.allow_cidrs.iter().filter(|block| block.contains(address));
+            let translator = blocks.map(Cidr::prefix).max();
+            for embedded in embedded::in_address(v6, translator) {
                 let about = IpAddr::V4(embedded.address);
                 let mut judgement = self.judge_one(about, trusted);
                 // To a socket, a mapped address is the IPv4 address and nothing else.

@@ -231,7 +231,7 @@ const fn name(domain: &'static str, source: &'static str) -> NameRow {
 }
 
 /// The special domains. `example.com` and its like are in the registry too, but are ordinary names.
-pub const NAMES: [NameRow; 11] = [
+pub const NAMES: [NameRow; 15] = [
     name("localhost", "RFC 6761 §6.3"),
     name("test", "RFC 6761 §6.2"),
     name("invalid", "RFC 6761 §6.4"),
@@ -251,8 +251,17 @@ pub const NAMES: [NameRow; 11] = [
         domain: "localdomain",
         source: "common in hosts files",
     },
-    NameRow { registry: Registry::WellKnown, domain: "lan", source: "RFC 6762 appendix G" },
+    in_use("corp"),
+    in_use("home"),
+    in_use("intranet"),
+    in_use("lan"),
+    in_use("private"),
 ];
+
+/// What private networks are known to use.
+const fn in_use(domain: &'static str) -> NameRow {
+    NameRow { registry: Registry::WellKnown, domain, source: "RFC 6762 appendix G" }
+}
 
 /// A name of one label: no public name has one, and search domains complete it.
 pub const DOTLESS: NameRow =

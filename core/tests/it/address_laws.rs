@@ -137,6 +137,34 @@ proptest! {
     }
 
     #[test]
+    fn behind_an_allowed_translator_its_own_layout_decides_whatever_stands_around_it(
+        address in ipv4(),
+        bits: u128,
+        layout in 0_usize..4,
+    ) {
+        // RFC 6052 §2.2: the prefix, and by how far the first and the last part of the IPv4 address
+        // are moved around the octet that is skipped.
+        let (length, bits_before_skipped) = [(48, 16), (56, 8), (64, 0), (96, 0)][layout];
+        let v4 = u128::from(address.to_bits());
+        let (high, low) = (v4 >> (32 - bits_before_skipped), v4 & (u128::MAX >> (96 + bits_before_skipped)));
+        let (carried, mask) = match length {
+            96 => (v4, u128::from(u32::MAX)),
+            _ => {
+                let below = 56 - (32 - bits_before_skipped);
+                let mask_low = (u128::MAX >> (96 + bits_before_skipped)) << below;
+                let mask_high = ((1 << bits_before_skipped) - 1) << 64;
+                ((high << 64) | (low << below), mask_high | mask_low)
+            }
+        };
+        let start = 0x64_ff9b_0001_u128 << 80;
+        let carrier = Ipv6Addr::from_bits(start | (bits >> 48) & !mask | carried);
+        let block = Cidr::v6(carrier.segments(), length);
+        let policy = AddressPolicy { allow_cidrs: vec![block], ..AddressPolicy::default() };
+        let judged = policy.judge_ip(carrier.into()).allowed;
+        prop_assert_eq!(judged, is_allowed(address), "{} in {} by {}", address, carrier, block);
+    }
+
+    #[test]
     fn only_what_is_global_is_allowed(bits: u128) {
         let address = Ipv6Addr::from_bits(bits);
         let is_nat64 = address.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
