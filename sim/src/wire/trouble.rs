@@ -154,14 +154,14 @@ impl SimHost {
         if !self.strikes(Fault::SlowWork) {
             return;
         }
-        self.slow_since.store(self.true_now().as_millis(), Ordering::Relaxed);
+        self.slow_since().store(self.true_now().as_millis(), Ordering::Relaxed);
         let seconds = self.stage.choices.between(self.name(), "work takes", 1, 12);
         self.sleep(Millis::from_secs(seconds)).await;
     }
 
     /// What was worked off after its lease had ended.
     fn see_slow_work(&self) {
-        let since = self.slow_since.swap(0, Ordering::Relaxed);
+        let since = self.slow_since().swap(0, Ordering::Relaxed);
         if since == 0 {
             return;
         }
