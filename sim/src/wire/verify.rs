@@ -70,7 +70,9 @@ mod tests {
 
     fn request() -> RawRequest {
         let secrets = Secrets::one(Secret::from_bytes(KEY.to_vec()).unwrap());
-        let header = |name: &str, value: String| (Bytes::copy_from_slice(name.as_bytes()), Bytes::from(value));
+        let header = |name: &str, value: String| {
+            (Bytes::copy_from_slice(name.as_bytes()), Bytes::from(value))
+        };
         RawRequest {
             path: "/hooks/shop".to_owned(),
             headers: vec![
@@ -95,7 +97,10 @@ mod tests {
         check(|request| request.headers[0].1 = "msg_2".into(), false);
         check(|request| request.headers[1].1 = "1001".into(), false);
         check(|request| request.headers[2].1 = "v1,AAAA".into(), false);
-        check(|request| request.change("webhook-signature", |list| format!("v1,AAAA {list}")), true);
+        check(
+            |request| request.change("webhook-signature", |list| format!("v1,AAAA {list}")),
+            true,
+        );
         check(|request| request.headers.truncate(2), false);
         assert!(!is_signed(&request(), &[8; 32]));
     }
