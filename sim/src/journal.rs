@@ -92,7 +92,7 @@ impl Journal {
     pub(crate) fn passed(&self, at: Timestamp, who: &'static str, point: CrashPoint) {
         let mut state = self.lock();
         *state.passed.entry(point).or_insert(0) += 1;
-        state.lines.push(Line { at, who, text: point.to_string() });
+        state.lines.push(Line { at, who, text: point.as_str().to_owned() });
     }
 
     /// A host ended at a crash point.

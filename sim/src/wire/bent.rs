@@ -153,7 +153,7 @@ impl Bent {
 /// R13: the body as a JSON library writes it.
 fn reserialise(request: &mut RawRequest) {
     if let Ok(value) = serde_json::from_slice::<serde_json::Value>(&request.body) {
-        request.body = value.to_string().into_bytes();
+        request.body = value.to_string().into();
         let length = request.body.len();
         request.change("content-length", |_| length.to_string());
     }

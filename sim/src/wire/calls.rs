@@ -178,7 +178,7 @@ impl Attempt {
             (HOST, RECEIVER_NAME.to_owned()),
             (CONNECTION, "close".to_owned()),
             (CONTENT_LENGTH, body.len().to_string()),
-            (HeaderName::from_static("hookproof-delivery"), self.name.delivery.clone()),
+            (HeaderName::from_static("hookproof-delivery"), self.name.delivery.to_string()),
             (HeaderName::from_static("hookproof-attempt"), self.name.number.to_string()),
         ];
         for (name, value) in fields {

@@ -206,7 +206,7 @@ pub fn request(number: u32) -> Result<Request<Full<Bytes>>, String> {
 async fn sends(host: SimHost, exchanges: u32, answered: Arc<AtomicU32>) -> Result<(), String> {
     for number in 0..exchanges {
         let request = request(number)?;
-        let name = AttemptName { delivery: delivery(number)?.id.as_str().to_owned(), number: 1 };
+        let name = AttemptName { delivery: delivery(number)?.id.as_str().into(), number: 1 };
         host.stage.attempt_follows(name);
         let (tell, told) = tokio::sync::oneshot::channel();
         let task = host.clone();

@@ -50,12 +50,17 @@ pub(crate) struct SimHost {
     pub(super) stage: Arc<Stage>,
     pub(super) fuse: Fuse,
     boots: u32,
+    own: Arc<Own>,
+}
+
+/// What one life of a host knows of itself.
+struct Own {
     /// The clock that everything waits by: production's own.
-    clock: Arc<Mutex<SteadyClock>>,
+    clock: Mutex<SteadyClock>,
     /// When the store began the commit that is under way, by the true clock.
-    commit_began: Arc<AtomicI64>,
+    commit_began: AtomicI64,
     /// What that commit meets.
-    refused: Arc<Mutex<Refused>>,
+    refused: Mutex<Refused>,
 }
 
 impl SimHost {
@@ -72,15 +77,12 @@ impl SimHost {
         };
         tokio::spawn(fuse.clone().reap());
         let clock = SteadyClock::new(reading(true_now(), stage.wall_ahead(name)));
-        let host = Self {
-            name,
-            stage: stage.clone(),
-            fuse,
-            boots,
-            clock: Arc::new(Mutex::new(clock)),
-            commit_began: Arc::default(),
-            refused: Arc::default(),
-        };
+        let own = Arc::new(Own {
+            clock: Mutex::new(clock),
+            commit_began: AtomicI64::default(),
+            refused: Mutex::default(),
+        });
+        let host = Self { name, stage: stage.clone(), fuse, boots, own };
         if name == SENDER {
             lock(&stage.claimed).clear();
             stage.journal.tape().see(tape::Event::SenderStarts);
@@ -104,20 +106,21 @@ impl SimHost {
     /// What all clocks of the host show.
     pub(super) fn moment(&self) -> Moment {
         let life = LifeNo { process: 0, number: self.boots };
-        let (now, wall) = (true_now(), self.clock_on_wall());
-        Moment { now, local: self.reads(now), wall, life }
+        let now = true_now();
+        Moment { now, local: self.reads(now), wall: self.wall_at(now), life }
     }
 
     /// The clock that everything waits by.
     fn reads(&self, now: Timestamp) -> Timestamp {
         if self.name == SENDER && self.stage.is_sender_mutant(SenderMutant::WallClock) {
-            return self.clock_on_wall();
+            return self.wall_at(now);
         }
-        lock(&self.clock).read(reading(now, self.stage.wall_ahead(self.name))).0
+        lock(&self.own.clock).read(reading(now, self.stage.wall_ahead(self.name))).0
     }
 
-    fn clock_on_wall(&self) -> Timestamp {
-        Timestamp::from_millis(true_now().as_millis() + self.stage.wall_ahead(self.name))
+    /// The clock on the wall.
+    fn wall_at(&self, now: Timestamp) -> Timestamp {
+        Timestamp::from_millis(now.as_millis() + self.stage.wall_ahead(self.name))
     }
 
     /// `task`, which ends with this life of the host.
@@ -191,13 +194,13 @@ impl SimHost {
             RECEIVER => self.stage.witness().receiver_committed(at.now),
             _ => return,
         };
-        let began = Timestamp::from_millis(self.commit_began.load(Ordering::Relaxed));
+        let began = Timestamp::from_millis(self.own.commit_began.load(Ordering::Relaxed));
         let took = at.now.since(began);
         let journal = &self.stage.journal;
         if took >= Millis::new(100) {
             journal.fired(at.now, self.name, Fault::SlowCommit, &took.to_string());
         }
-        let failed_by = std::mem::take(&mut *lock(&self.refused)).failed_by;
+        let failed_by = std::mem::take(&mut *lock(&self.own.refused)).failed_by;
         if let Some(fault) = failed_by.filter(|_| !has_changed) {
             journal.fired(at.now, self.name, fault, "nothing is stored");
             journal.reached(Sometimes::StoreRefused);
@@ -287,7 +290,7 @@ impl Host for SimHost {
     }
 
     fn not_before(&self, at: Timestamp) {
-        lock(&self.clock).not_before(at);
+        lock(&self.own.clock).not_before(at);
     }
 
     fn wall(&self) -> Timestamp {
@@ -297,7 +300,7 @@ impl Host for SimHost {
         {
             return created_at;
         }
-        self.clock_on_wall()
+        self.wall_at(true_now())
     }
 
     fn entropy(&self) -> u64 {
@@ -421,7 +424,7 @@ impl Host for SimHost {
         }
         match point {
             CrashPoint::StoreExecuted => {
-                self.commit_began.store(true_now().as_millis(), Ordering::Relaxed);
+                self.own.commit_began.store(true_now().as_millis(), Ordering::Relaxed);
             }
             CrashPoint::StoreCommitted => self.committed(),
             _ => {}
@@ -470,12 +473,12 @@ impl Host for SimHost {
 
     fn refuses_commit(&self) -> bool {
         let fault = self.refusal();
-        *lock(&self.refused) = Refused { decided: fault, failed_by: None };
+        *lock(&self.own.refused) = Refused { decided: fault, failed_by: None };
         fault.is_some_and(|fault| self.stage.does(fault))
     }
 
     fn commit_failed(&self) {
-        let mut refused = lock(&self.refused);
+        let mut refused = lock(&self.own.refused);
         refused.failed_by = refused.decided;
     }
 

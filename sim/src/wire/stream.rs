@@ -251,9 +251,7 @@ impl Tapped {
         let stage = &self.host.stage;
         stage.judged(self.host.true_now(), request, self.was_valid, status);
         let asked = retry_after_of(&self.head[..end]).map(Millis::from_secs);
-        let mut witness = stage.witness();
-        witness.answered(request);
-        witness.asks(request, asked);
+        stage.witness().answered(request, asked);
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -272,9 +270,9 @@ impl Tapped {
         let had_head = self.status.is_some();
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
-        let incoming = buf.filled()[before..].to_vec();
-        let is_end = incoming.is_empty();
-        self.on_response(&incoming);
+        let incoming = buf.filled().len() - before;
+        let is_end = incoming == 0;
+        self.on_response(&buf.filled()[before..]);
         match self.plan {
             Plan::LoseResponse => {
                 buf.set_filled(before);
@@ -296,7 +294,7 @@ impl Tapped {
                 self.is_kept_back();
                 // What came of the body with the head comes never.
                 let rest = head_end(&self.head).map_or(0, |end| self.head.len() - end);
-                let kept = incoming.len().saturating_sub(rest);
+                let kept = incoming.saturating_sub(rest);
                 buf.set_filled(before + kept);
                 Poll::Ready(Ok(()))
             }

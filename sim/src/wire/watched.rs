@@ -171,7 +171,7 @@ impl Witness {
 }
 
 fn name_of(claim: &Delivery) -> AttemptName {
-    AttemptName { delivery: claim.id.as_str().to_owned(), number: claim.attempts }
+    AttemptName { delivery: claim.id.as_str().into(), number: claim.attempts }
 }
 
 fn is_closed(breaker: Breaker) -> bool {
@@ -270,7 +270,7 @@ impl<S: Store> Store for Watched<S> {
             let judgement = self.policy.classification.judge(&record.outcome);
             let delivery = step.next();
             let name =
-                AttemptName { delivery: delivery.id.as_str().to_owned(), number: record.attempt };
+                AttemptName { delivery: delivery.id.as_str().into(), number: record.attempt };
             self.witness(|witness, at| {
                 witness.given_back(at, &name, is_success(judgement.signal), at.local);
                 witness.gate_is(&delivery.endpoint_id, beside.gate.as_ref());

@@ -67,6 +67,8 @@ pub(super) struct Witness {
     pub(super) names: Names,
     /// Source → the bytes of the secrets that the receiver knows.
     keys: BTreeMap<String, Vec<Vec<u8>>>,
+    /// How often these have changed.
+    key_changes: u64,
     population: Population,
     pub(super) wishes: Wishes,
     /// The entity that an event is about, and the version of it.
@@ -124,6 +126,7 @@ impl Witness {
             policy: policy.clone(),
             names,
             keys,
+            key_changes: 0,
             population,
             wishes: Wishes::default(),
             versions: BTreeMap::new(),
@@ -538,6 +541,7 @@ impl Witness {
     /// The receiver knows these secrets of a source from now on.
     pub(super) fn receiver_knows(&mut self, source: &str, keys: Vec<Vec<u8>>) {
         self.keys.insert(source.to_owned(), keys);
+        self.key_changes += 1;
     }
 
     /// The secrets of a source that the receiver knows.

@@ -1,5 +1,7 @@
 //! What is seen of attempts on the wire, and what became of the faults that met them.
 
+use std::sync::Arc;
+
 use hookproof_core::delivery::{AttemptRecord, Phase};
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::time::{Millis, Timestamp};
@@ -15,17 +17,8 @@ use crate::wire::verify::{digest, is_signed, is_timely, timestamp};
 /// An attempt: its delivery's id, and its number.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::wire) struct AttemptName {
-    pub(in crate::wire) delivery: String,
+    pub(in crate::wire) delivery: Arc<str>,
     pub(in crate::wire) number: u32,
-}
-
-impl AttemptName {
-    /// The attempt that a request says it is.
-    pub(in crate::wire) fn of(request: &RawRequest) -> Self {
-        let delivery = request.header("hookproof-delivery").unwrap_or_default().to_owned();
-        let number = request.header("hookproof-attempt").and_then(|text| text.parse().ok());
-        Self { delivery, number: number.unwrap_or(0) }
-    }
 }
 
 /// What is known of an attempt beside its row.
@@ -63,11 +56,11 @@ impl Witness {
 
     /// The same, by its request.
     pub(in crate::wire) fn track_of(&mut self, request: &RawRequest) -> &mut Track {
-        self.track(&AttemptName::of(request))
+        self.track(request.attempt())
     }
 
     pub(super) fn asked_by(&self, delivery: &str, number: u32) -> Option<Millis> {
-        let name = AttemptName { delivery: delivery.to_owned(), number };
+        let name = AttemptName { delivery: delivery.into(), number };
         self.attempts.get(&name).and_then(|track| track.asked)
     }
 
@@ -84,8 +77,8 @@ impl Witness {
 
     /// A request of the sender is on the wire.
     pub(in crate::wire) fn sent(&mut self, at: &Moment, request: &RawRequest) {
-        let name = AttemptName::of(request);
-        self.track(&name).is_sent = true;
+        let name = request.attempt();
+        self.track(name).is_sent = true;
         self.requests += 1;
         let state = self.sender.seen().delivery(&name.delivery);
         // It may have been settled meanwhile; what counts is that the claim was written.
@@ -100,7 +93,7 @@ impl Witness {
         };
         let route = self.names.route(&name.delivery);
         let id = request.header("webhook-id").unwrap_or_default();
-        let names: Vec<&str> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&[u8]> = request.headers.iter().map(|(name, _)| &name[..]).collect();
         let is_signed = self.is_signed(request);
         self.reached_by_signatures(request, self.keys_of(request));
         let published = self.bodies.get(&route.event).copied();
@@ -112,7 +105,7 @@ impl Witness {
             attempt: name.number,
             event: self.names.event(id),
             body: (body, published.unwrap_or(if is_on_trial { body } else { 0 })),
-            headers: digest(names.join("\n").as_bytes()),
+            headers: digest(&names.join(&b"\n"[..])),
             timestamp: timestamp(request),
             wall: self.walls_since(began, at.wall),
             stood_still: self.stood_still_since(began, at.now),
@@ -127,7 +120,7 @@ impl Witness {
 
     /// The sender no longer waits for an attempt: it has closed the connection, or it is gone.
     pub(in crate::wire) fn ended(&mut self, request: &RawRequest) {
-        let name = AttemptName::of(request);
+        let name = request.attempt();
         let route = self.names.route(&name.delivery);
         self.tell(self.latest(), &Fact::Ended { route, attempt: name.number });
     }
@@ -146,11 +139,10 @@ impl Witness {
     }
 
     fn is_signed(&self, request: &RawRequest) -> bool {
-        let keys = self.keys_of(request);
-        let signed = || keys.iter().any(|key| is_signed(request, key));
-        let (by, found) = request.is_signed.get_or_init(|| (keys.to_vec(), signed()));
+        let signed = || self.keys_of(request).iter().any(|key| is_signed(request, key));
+        let (at, found) = request.is_signed.get_or_init(|| (self.key_changes, signed()));
         // In a rotation, the keys can have changed since.
-        if by == keys { *found } else { signed() }
+        if *at == self.key_changes { *found } else { signed() }
     }
 
     /// The receiver answers a request, which was valid or not when it left for it.
@@ -179,9 +171,11 @@ impl Witness {
         self.tell(now, &Fact::Judged { source, event, is_valid, status });
     }
 
-    /// The receiver answers the sender.
-    pub(in crate::wire) fn answered(&mut self, request: &RawRequest) {
-        self.track_of(request).is_answered = true;
+    /// The receiver answers the sender, and perhaps asks for that by a `Retry-After`.
+    pub(in crate::wire) fn answered(&mut self, request: &RawRequest, asked: Option<Millis>) {
+        let track = self.track_of(request);
+        track.is_answered = true;
+        track.asked = asked;
     }
 
     /// A fault is known by what it did, not by its having been chosen.
@@ -191,7 +185,7 @@ impl Witness {
         delivery: &str,
         record: &AttemptRecord,
     ) {
-        let name = AttemptName { delivery: delivery.to_owned(), number: record.attempt };
+        let name = AttemptName { delivery: delivery.into(), number: record.attempt };
         let Some(track) = self.attempts.get(&name) else { return };
         let failed = |wanted| record.outcome == Outcome::Failed { failure: wanted };
         if track.met_partition && failed(Failure::ConnectTimeout) {
