@@ -94,6 +94,39 @@ fn kinds_of_history_are_listed_and_run_by_name_or_from_a_file() {
 }
 
 #[test]
+fn kinds_of_history_are_listed_as_json_too() {
+    let listed = run(&["sim", "--list", "--format", "json"]);
+    assert_eq!(listed.code, Some(0), "{listed}");
+    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(listed[0]["name"], "mixed");
+    assert_eq!(listed.as_array().map(Vec::len), Some(24));
+    let wrong = run(&["sim", "--list", "--seed", "1"]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+}
+
+#[test]
+fn a_sweep_has_a_crash_at_each_place_and_each_can_be_seen_alone() {
+    let one = ["sim", "--scenario", "unanswered", "--world", "model"];
+    let run_with = |more: &[&str]| run(&[&one[..], more].concat());
+    let swept = run_with(&["--sweep", "--seeds", "3..4", "--format", "json"]);
+    assert_eq!(swept.code, Some(0), "{swept}");
+    let report: serde_json::Value = serde_json::from_str(&swept.stdout).unwrap();
+    // The plain one, the one without a crash, and one for each place.
+    let places = report["histories"].as_u64().expect("it counts them") - 2;
+    assert!(places > 20, "{places}");
+
+    let first = run_with(&["--seed", "3", "--crash-at", "1"]);
+    assert_eq!(first.stdout.matches("CRASH at ").count(), 1, "{first}");
+    let calm = run_with(&["--seed", "3", "--crash-at", "0"]);
+    assert_eq!(calm.stdout.matches("CRASH at ").count(), 0, "{calm}");
+    let last = run_with(&["--seed", "3", "--crash-at", &places.to_string()]);
+    assert_eq!(last.stdout.matches("CRASH at ").count(), 1, "{last}");
+    let beyond = run_with(&["--seed", "3", "--crash-at", &(places + 1).to_string()]);
+    assert_eq!(beyond.code, Some(2), "{beyond}");
+    assert!(beyond.stderr.contains(&format!("the history passes {places}\n")), "{beyond}");
+}
+
+#[test]
 fn what_takes_days_is_run_in_the_model_world_only() {
     let days = ["sim", "--scenario", "receiver-outage-24h"];
     let run_with = |more: &[&str]| run(&[&days[..], more].concat());
