@@ -20,6 +20,7 @@ mod population;
 mod queue;
 mod reached;
 mod request;
+mod setting;
 mod stage;
 mod stream;
 mod trouble;

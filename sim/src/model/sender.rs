@@ -3,6 +3,7 @@
 mod attempt;
 mod dispatch;
 mod flaws;
+mod lessons;
 mod publish;
 mod shards;
 mod writes;
