@@ -13,6 +13,8 @@ mod gate;
 mod identity;
 mod liveness;
 mod order;
+mod punctual;
+mod reference;
 mod schedule;
 mod terminal;
 #[cfg(test)]
@@ -167,8 +169,8 @@ impl Checkers {
             Box::new(terminal::Terminal::default()),
             Box::new(identity::WriteAhead),
             Box::new(schedule::OnSchedule::default()),
-            Box::new(schedule::Punctual::overdue(bounds.overdue)),
-            Box::new(schedule::Punctual::isolation(bounds.isolation)),
+            Box::new(punctual::Punctual::overdue(bounds.overdue)),
+            Box::new(punctual::Punctual::isolation(bounds.isolation)),
             Box::new(gate::WithinGate::default()),
             Box::new(order::Order::default()),
             Box::new(address::Address),

@@ -1,6 +1,8 @@
 //! Each checker accepts a sound history and names what is wrong with a spoilt one.
 
 mod clocks;
+mod reference;
+mod schedule;
 
 use hookproof_core::delivery::{AttemptRecord, DeadReason, Delivery, Origin, Phase};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
