@@ -1,5 +1,6 @@
 //! Each checker accepts a sound history and names what is wrong with a spoilt one.
 
+mod alone;
 mod clocks;
 mod reference;
 mod schedule;

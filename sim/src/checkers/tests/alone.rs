@@ -1,0 +1,123 @@
+//! What one checker says where another would say it first, or of facts that a sound history lacks.
+
+use super::*;
+use crate::checkers::Checker;
+use crate::checkers::accounting::NoLoss;
+use crate::checkers::fencing::Fencing;
+use crate::checkers::liveness::Liveness;
+
+/// What a checker says of the sound history after it was spoilt; nothing if there are no words.
+fn check(mut checker: impl Checker, spoil: impl Fn(&mut Vec<Told>), words: &str) {
+    let mut told = sound();
+    spoil(&mut told);
+    let said = told.iter().find_map(|(now, fact)| checker.see(*now, fact).err());
+    let said = said.or_else(|| checker.end(&End { is_drained: true }).err());
+    match &said {
+        None => assert!(words.is_empty(), "nobody said `{words}`"),
+        Some(said) => assert!(!words.is_empty() && said.contains(words), "{said}"),
+    }
+}
+
+/// One more fact before the end.
+fn more(fact: Fact<'static>) -> impl Fn(&mut Vec<Told>) {
+    move |told| told.push((at(600), fact))
+}
+
+#[test]
+fn a_publish_is_accepted_as_one_event_that_is_stored() {
+    let other = Fact::Accepted { publish: PublishNo(0), event: EventNo(9) };
+    check(NoLoss::default(), more(other), "was accepted as event 0 and as event 9");
+    let stray = Fact::Accepted { publish: PublishNo(1), event: EventNo(9) };
+    check(NoLoss::default(), more(stray), "was accepted as event 9, which is not stored");
+}
+
+#[test]
+fn a_claim_is_not_cleared_while_its_attempt_is_under_way() {
+    let cleared = |told: &mut Vec<Told>| {
+        let place = told.iter().position(|(_, fact)| matches!(fact, Fact::Sent(_))).unwrap();
+        let asked = Written { is_asked: true, ..written(GOOD, 2, 1, scheduled(300)) };
+        told.insert(place + 1, (at(215), Fact::Written(asked)));
+    };
+    check(Fencing::default(), cleared, "is under way, and somebody clears its claim");
+}
+
+fn cancelled(is_asked: bool) -> impl Fn(&mut Vec<Told>) {
+    move |told| {
+        let last = written(GOOD, 3, 1, Phase::Cancelled { at: at(600) });
+        told.push((at(600), Fact::Written(Written { is_asked, ..last })));
+    }
+}
+
+#[test]
+fn a_delivery_is_cancelled_because_somebody_asks_or_with_its_endpoint() {
+    let words = "is cancelled, and nobody asked for that";
+    check(Liveness::default(), cancelled(true), "");
+    check(Liveness::default(), cancelled(false), words);
+    let with = |fact: Fact<'static>| {
+        move |told: &mut Vec<Told>| {
+            cancelled(false)(told);
+            told.push((at(600), fact));
+        }
+    };
+    check(Liveness::default(), with(Fact::Deleted { endpoint: GOOD }), "");
+    let disabled = Fact::Disabled { endpoint: GOOD, has_cause: true };
+    check(Liveness::default(), with(disabled), words);
+    // Whoever takes the publish writes each delivery first, which is no wish to cancel it.
+    let first = |told: &mut Vec<Told>| {
+        for (_, fact) in told.iter_mut() {
+            if let Fact::Written(written) = fact {
+                written.is_asked = written.state.version == 0;
+            }
+        }
+        cancelled(false)(told);
+    };
+    check(Liveness::default(), first, words);
+}
+
+#[test]
+fn what_goes_to_a_broken_endpoint_ends_dead_after_all_attempts_with_one_notice() {
+    let last = |change: fn(&mut Written<'static>)| {
+        move |told: &mut Vec<Told>| {
+            let is_last = |fact: &&mut Fact<'static>| matches!(fact, Fact::Written(w) if matches!(w.state.phase, Phase::Dead { .. }));
+            let mut facts = told.iter_mut().map(|(_, fact)| fact);
+            let Some(Fact::Written(written)) = facts.find(is_last) else { panic!("it is dead") };
+            change(written);
+        }
+    };
+    let one = |written: &mut Written<'static>| state(|s| s.scheduled_attempts = 1)(written);
+    check(Liveness::default(), last(one), "ended after 1 attempts, and should after 2");
+    let delivered = |written: &mut Written<'static>| {
+        state(|state| state.phase = Phase::Delivered { at: at(560) })(written);
+    };
+    check(Liveness::default(), last(delivered), "is delivered, and endpoint 1 never works");
+    let unnoticed = |told: &mut Vec<Told>| {
+        told.retain(|(_, fact)| !matches!(fact, Fact::Noticed { .. }));
+        for (_, fact) in told {
+            if let Fact::Written(written) = fact {
+                // That it was written first by another is no wish of anybody's.
+                written.is_asked = written.state.version == 0;
+                written.has_notice = false;
+            }
+        }
+    };
+    check(Liveness::default(), unnoticed, "is dead, and its owner was told 0 times");
+}
+
+#[test]
+fn what_is_left_is_named_whatever_the_world_says() {
+    let publish = Fact::Wanted { publish: PublishNo(1) };
+    check(Liveness::default(), more(publish), "1 publishes are not accepted");
+    let open = Fact::Written(written(GOOD, 3, 1, scheduled(600)));
+    check(Liveness::default(), more(open), "1 deliveries are open, first event 0 to endpoint 0");
+    // A receiver on trial owes nothing for what it never acknowledged.
+    let waits = |told: &mut Vec<Told>| {
+        told.retain(|(_, fact)| !matches!(fact, Fact::WorkedOff { .. }));
+    };
+    check(Liveness::default(), waits, "");
+    let mut liveness = Liveness::default();
+    let mut told = sound();
+    waits(&mut told);
+    told.iter().for_each(|(now, fact)| assert!(liveness.see(*now, fact).is_ok()));
+    let said = liveness.end(&End { is_drained: false }).unwrap_err();
+    assert!(said.contains("1 received events are not worked off, first event 0"), "{said}");
+}
