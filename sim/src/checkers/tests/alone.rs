@@ -3,6 +3,7 @@
 use super::*;
 use crate::checkers::Checker;
 use crate::checkers::accounting::NoLoss;
+use crate::checkers::effects::DoneMeansDone;
 use crate::checkers::fencing::Fencing;
 use crate::checkers::liveness::Liveness;
 
@@ -39,6 +40,53 @@ fn a_claim_is_not_cleared_while_its_attempt_is_under_way() {
         told.insert(place + 1, (at(215), Fact::Written(asked)));
     };
     check(Fencing::default(), cleared, "is under way, and somebody clears its claim");
+}
+
+fn done() -> DoneMeansDone {
+    DoneMeansDone::new(2, false)
+}
+
+/// It ends otherwise than by its effect, after that was claimed so often.
+fn ends_otherwise(end: EntryEnd, claims: usize) -> impl Fn(&mut Vec<Told>) {
+    move |told| {
+        told.retain(|(_, fact)| !matches!(fact, Fact::Effect { .. } | Fact::WorkedOff { .. }));
+        let claimed = Fact::Claimed { source: GOOD, event: EVENT };
+        told.extend(vec![(at(600), claimed); claims]);
+        told.push((at(600), Fact::WorkedOff { source: GOOD, event: EVENT, end }));
+    }
+}
+
+#[test]
+fn an_event_is_given_up_after_the_configured_claims_and_not_before() {
+    check(done(), ends_otherwise(EntryEnd::GivenUp, 2), "");
+    for claims in [0, 1, 3] {
+        let words = format!("is given up at endpoint 0 after {claims} claims, not 2");
+        check(done(), ends_otherwise(EntryEnd::GivenUp, claims), &words);
+    }
+}
+
+#[test]
+fn an_event_is_superseded_by_a_version_that_is_there() {
+    let by = |version| ends_otherwise(EntryEnd::Superseded { version }, 1);
+    // Its entity is at version 4.
+    check(done(), by(Some((1, 3))), "");
+    check(done(), by(Some((1, 4))), "");
+    check(done(), by(Some((1, 5))), "and entity 1 has Some(4)");
+    check(done(), by(Some((2, 1))), "and entity 2 has None");
+    check(done(), by(None), "is about no entity");
+}
+
+#[test]
+fn what_is_superseded_or_given_up_and_had_its_effect_is_not_done() {
+    let also = |end: EntryEnd| {
+        move |told: &mut Vec<Told>| {
+            ends_otherwise(end, 2)(told);
+            told.push((at(600), Fact::Effect { source: GOOD, event: EVENT }));
+        }
+    };
+    let words = "is given up or superseded at endpoint 0, and had its effect 1 times";
+    check(done(), also(EntryEnd::GivenUp), words);
+    check(done(), also(EntryEnd::Superseded { version: Some((1, 4)) }), words);
 }
 
 fn cancelled(is_asked: bool) -> impl Fn(&mut Vec<Told>) {
