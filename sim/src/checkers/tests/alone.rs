@@ -1,10 +1,13 @@
 //! What one checker says where another would say it first, or of facts that a sound history lacks.
 
+use hookproof_core::gate::{BreakerRule, DrainRule, GateRule, RateRule};
+
 use super::*;
 use crate::checkers::Checker;
 use crate::checkers::accounting::NoLoss;
 use crate::checkers::effects::DoneMeansDone;
 use crate::checkers::fencing::Fencing;
+use crate::checkers::gate::WithinGate;
 use crate::checkers::liveness::Liveness;
 
 /// What a checker says of the sound history after it was spoilt; nothing if there are no words.
@@ -168,4 +171,78 @@ fn what_is_left_is_named_whatever_the_world_says() {
     told.iter().for_each(|(now, fact)| assert!(liveness.see(*now, fact).is_ok()));
     let said = liveness.end(&End { is_drained: false }).unwrap_err();
     assert!(said.contains("1 received events are not worked off, first event 0"), "{said}");
+}
+
+/// Attempts that are admitted and given back at once, under a rule.
+fn admitted(rule: GateRule, starts: &[u64]) -> impl Fn(&mut Vec<Told>) {
+    let rule: &'static GateRule = leak(rule);
+    let starts = starts.to_vec();
+    move |told| {
+        told.clear();
+        for ms in &starts {
+            let (local, expires) = (at(*ms), at(*ms).plus(LEASE));
+            let (endpoint, epoch) = (GOOD, 1);
+            told.push((local, Fact::Admitted { endpoint, local, expires, rule, epoch }));
+            let (is_success, is_probe) = (Some(true), false);
+            let signal = Fact::Signalled { endpoint, is_success, is_probe, expires, local };
+            told.push((local, signal));
+        }
+    }
+}
+
+#[test]
+fn no_window_has_more_attempts_than_the_rate_and_no_share_of_it_more_than_the_burst() {
+    let rule = |attempts, burst| GateRule {
+        rate: Some(RateRule { attempts, per: Millis::from_secs(1), burst }),
+        ..GateRule::default()
+    };
+    check(WithinGate::default(), admitted(rule(2, 0), &[0, 10, 1_000, 1_010]), "");
+    let words = "3 attempts to endpoint 0 begin within 1s, 2 allowed";
+    check(WithinGate::default(), admitted(rule(2, 0), &[0, 10, 999]), words);
+    // Two of six have a third of the span.
+    check(WithinGate::default(), admitted(rule(6, 2), &[0, 10, 334, 344]), "");
+    let words = "3 attempts to endpoint 0 begin within 334ms, 2 allowed";
+    check(WithinGate::default(), admitted(rule(6, 2), &[0, 10, 333]), words);
+}
+
+/// The breaker has opened at 0 for ten seconds; then these attempts are admitted, and end as probes.
+fn probed(starts: &[(u64, Option<u64>)]) -> impl Fn(&mut Vec<Told>) {
+    let breaker = BreakerRule {
+        failures_in_a_row: 1,
+        pause: Millis::from_secs(10),
+        ..BreakerRule::default()
+    };
+    let drain = DrainRule { attempts: 1, per: Millis::from_secs(1), lasts: Millis::from_secs(60) };
+    let rule: &'static GateRule =
+        leak(GateRule { breaker: Some(breaker), drain: Some(drain), ..GateRule::default() });
+    let starts = starts.to_vec();
+    move |told| {
+        told.clear();
+        let mut tell = |began: u64, ended: Option<u64>, is_probe: bool| {
+            let (endpoint, epoch, expires) = (GOOD, 1, at(began).plus(LEASE));
+            let local = at(began);
+            told.push((local, Fact::Admitted { endpoint, local, expires, rule, epoch }));
+            if let Some(local) = ended.map(at) {
+                let is_success = Some(is_probe);
+                let signal = Fact::Signalled { endpoint, is_success, is_probe, expires, local };
+                told.push((local, signal));
+            }
+        };
+        tell(0, Some(0), false);
+        for (began, ended) in &starts {
+            tell(*began, *ended, true);
+        }
+    }
+}
+
+#[test]
+fn one_probe_at_a_time_ends_a_pause_and_the_backlog_leaves_by_its_drain() {
+    let gate = WithinGate::default;
+    check(gate(), probed(&[(9_999, None)]), "is open for another 1ms, and an attempt begins");
+    let words = "has a probe under way, and another attempt begins";
+    check(gate(), probed(&[(10_000, None), (10_001, None)]), words);
+    let first = (10_000, Some(10_010));
+    check(gate(), probed(&[first, (10_010, Some(10_020)), (11_010, None)]), "");
+    let words = "2 attempts to endpoint 0 begin within 1s, 1 allowed";
+    check(gate(), probed(&[first, (10_010, Some(10_020)), (11_009, None)]), words);
 }
