@@ -13,6 +13,8 @@ mod gate;
 mod identity;
 mod liveness;
 mod order;
+mod punctual;
+mod reference;
 mod schedule;
 mod terminal;
 #[cfg(test)]
@@ -25,6 +27,8 @@ use hookproof_core::time::{Millis, Timestamp};
 
 use crate::fact::{End, Fact};
 use crate::zoo::HarnessMutant;
+
+pub(crate) use reference::attempts_max;
 
 macro_rules! invariants {
     ($($(#[$doc:meta])* $variant:ident = $id:literal $name:literal,)*) => {
@@ -135,13 +139,15 @@ trait Checker: Send {
     }
 }
 
-/// The bounds that some invariants speak of.
+/// The settings that some invariants speak of, beside the policy of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {
     /// How long after it is due and admitted an attempt may begin.
     pub(crate) overdue: Millis,
     /// The same for an endpoint that works while another does not.
     pub(crate) isolation: Millis,
+    /// After how many claims the receiver gives an event up whose effect fails.
+    pub(crate) claims: u32,
 }
 
 /// All checkers of one history.
@@ -162,13 +168,13 @@ impl Checkers {
             Box::new(identity::Identity::default()),
             Box::new(accounting::NoInvention::default()),
             Box::new(effects::ExactlyOnce::new(is_lax)),
-            Box::new(effects::DoneMeansDone::new(is_lax)),
+            Box::new(effects::DoneMeansDone::new(bounds.claims, is_lax)),
             Box::new(fencing::Fencing::default()),
             Box::new(terminal::Terminal::default()),
             Box::new(identity::WriteAhead),
             Box::new(schedule::OnSchedule::default()),
-            Box::new(schedule::Punctual::overdue(bounds.overdue)),
-            Box::new(schedule::Punctual::isolation(bounds.isolation)),
+            Box::new(punctual::Punctual::overdue(bounds.overdue)),
+            Box::new(punctual::Punctual::isolation(bounds.isolation)),
             Box::new(gate::WithinGate::default()),
             Box::new(order::Order::default()),
             Box::new(address::Address),

@@ -119,6 +119,20 @@ pub(crate) struct Written<'a> {
     pub(crate) clock_ahead: i64,
 }
 
+/// How an entry of the receiver ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum EntryEnd {
+    /// Its effect is applied.
+    Applied,
+    /// Its entity had moved on.
+    Superseded {
+        /// The entity and the version that the event carries, if it is about one.
+        version: Option<(u32, u64)>,
+    },
+    /// Its effect failed as often as the rule allows.
+    GivenUp,
+}
+
 /// Something that has happened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fact<'a> {
@@ -274,14 +288,21 @@ pub(crate) enum Fact<'a> {
         /// The event.
         event: EventNo,
     },
+    /// A worker of the receiver claims an entry.
+    Claimed {
+        /// The integration.
+        source: EndpointNo,
+        /// The event.
+        event: EventNo,
+    },
     /// The receiver's entry of an event is final.
     WorkedOff {
         /// The integration.
         source: EndpointNo,
         /// The event.
         event: EventNo,
-        /// Whether its effect is applied; otherwise it is given up, or superseded.
-        is_applied: bool,
+        /// How.
+        end: EntryEnd,
     },
     /// A business effect is committed.
     Effect {

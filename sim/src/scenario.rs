@@ -16,7 +16,7 @@ use hookproof_core::schedule::{Backoff, Jitter, Schedule};
 use hookproof_core::time::Millis;
 use serde::{Deserialize, Serialize};
 
-use crate::checkers::Bounds;
+use crate::checkers::{self, Bounds};
 use crate::choices::Choices;
 use crate::fault::Fault;
 
@@ -174,7 +174,11 @@ impl Scenario {
     pub(crate) fn bounds(&self) -> Bounds {
         // With several senders, what one leaves behind waits until its lease has ended.
         let wait = if self.senders > 1 { self.shard_lease } else { Millis::ZERO };
-        Bounds { overdue: self.overdue_max.plus(wait), isolation: self.isolation_max.plus(wait) }
+        Bounds {
+            overdue: self.overdue_max.plus(wait),
+            isolation: self.isolation_max.plus(wait),
+            claims: checkers::attempts_max(&Self::inbox_rule().schedule),
+        }
     }
 
     /// Checks what the types cannot.

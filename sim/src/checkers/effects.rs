@@ -6,7 +6,7 @@ use hookproof_core::delivery::Phase;
 use hookproof_core::time::Timestamp;
 
 use super::{Checker, Invariant, Look, NOTHING, RIGHT};
-use crate::fact::{End, EndpointNo, EventNo, Fact};
+use crate::fact::{End, EndpointNo, EntryEnd, EventNo, Fact};
 
 type Effects = BTreeMap<(EndpointNo, EventNo), u32>;
 
@@ -44,13 +44,54 @@ pub(super) struct DoneMeansDone {
     effects: Effects,
     is_lax: bool,
     delivered: BTreeMap<(EndpointNo, EventNo), bool>,
+    /// What is final at the receiver, and whether its effect is applied.
     worked_off: BTreeMap<(EndpointNo, EventNo), bool>,
+    /// How often a worker has claimed an entry, and how often one may.
+    claims: BTreeMap<(EndpointNo, EventNo), u32>,
+    claims_max: u32,
+    /// The version that each entity has.
+    versions: BTreeMap<u32, u64>,
 }
 
 impl DoneMeansDone {
-    pub(super) fn new(is_lax: bool) -> Self {
-        let (delivered, worked_off) = (BTreeMap::new(), BTreeMap::new());
-        Self { effects: Effects::new(), is_lax, delivered, worked_off }
+    pub(super) fn new(claims_max: u32, is_lax: bool) -> Self {
+        Self {
+            effects: Effects::new(),
+            is_lax,
+            delivered: BTreeMap::new(),
+            worked_off: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            claims_max,
+            versions: BTreeMap::new(),
+        }
+    }
+
+    /// An entry that ends without its effect needs a reason that the history explains.
+    fn worked_off(&mut self, key: (EndpointNo, EventNo), end: EntryEnd) -> Look {
+        self.worked_off.insert(key, end == EntryEnd::Applied);
+        let (source, event) = key;
+        match end {
+            EntryEnd::Applied => NOTHING,
+            EntryEnd::GivenUp => {
+                let (claims, most) = (self.claims.get(&key).copied().unwrap_or(0), self.claims_max);
+                if claims == most {
+                    return RIGHT;
+                }
+                Err(format!("{event} is given up at {source} after {claims} claims, not {most}"))
+            }
+            EntryEnd::Superseded { version: None } => {
+                Err(format!("{event} is superseded at {source}, and is about no entity"))
+            }
+            EntryEnd::Superseded { version: Some((entity, version)) } => {
+                match self.versions.get(&entity) {
+                    Some(has) if *has >= version => RIGHT,
+                    has => Err(format!(
+                        "{event} with version {version} is superseded at {source}, and entity \
+                         {entity} has {has:?}"
+                    )),
+                }
+            }
+        }
     }
 
     /// Whether there are as many effects as there should be.
@@ -74,8 +115,14 @@ impl Checker for DoneMeansDone {
             Fact::Effect { source, event } => {
                 *self.effects.entry((*source, *event)).or_insert(0) += 1;
             }
-            Fact::WorkedOff { source, event, is_applied } => {
-                self.worked_off.insert((*source, *event), *is_applied);
+            Fact::Claimed { source, event } => {
+                *self.claims.entry((*source, *event)).or_insert(0) += 1;
+            }
+            Fact::Entity { entity, version } => {
+                self.versions.insert(*entity, *version);
+            }
+            Fact::WorkedOff { source, event, end } => {
+                return self.worked_off((*source, *event), *end);
             }
             Fact::Written(written) => {
                 let key = (written.route.endpoint, written.route.event);

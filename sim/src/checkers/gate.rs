@@ -89,7 +89,15 @@ impl Reference {
         }
         self.starts.push((local, false));
         if let Some(rate) = &self.rule.rate {
-            self.within(endpoint, rate.attempts, rate.per, Timestamp::from_millis(i64::MIN))?;
+            let ever = Timestamp::from_millis(i64::MIN);
+            self.within(endpoint, rate.attempts, rate.per, ever)?;
+            if rate.burst > 0 {
+                // The share of the span that so many attempts have, in whole milliseconds upwards.
+                let share = u128::from(rate.per.get()) * u128::from(rate.burst);
+                let share = share.div_ceil(u128::from(rate.attempts).max(1));
+                let share = Millis::new(u64::try_from(share).unwrap_or(u64::MAX));
+                self.within(endpoint, rate.burst, share, ever)?;
+            }
         }
         if let (Some(drain), Some(recovered)) = (&self.rule.drain, self.recovered_at)
             && local.since(recovered) < drain.lasts

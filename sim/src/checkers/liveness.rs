@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hookproof_core::delivery::{DeadReason, Phase};
 use hookproof_core::time::Timestamp;
 
-use super::{Checker, Invariant, Look, NOTHING};
+use super::{Checker, Invariant, Look, NOTHING, reference};
 use crate::fact::{End, EndpointNo, Fact, Route};
 
 /// I13.
@@ -16,6 +16,7 @@ pub(super) struct Liveness {
     /// Endpoints that were disabled or deleted, or whose policy says more than attempts.
     touched: BTreeSet<EndpointNo>,
     disabled: BTreeSet<EndpointNo>,
+    deleted: BTreeSet<EndpointNo>,
     accepted: BTreeSet<u32>,
     wanted: BTreeSet<u32>,
     routes: BTreeMap<Route, State>,
@@ -30,6 +31,8 @@ struct State {
     notices: u32,
     /// Somebody replayed it or cancelled it.
     is_asked: bool,
+    /// Somebody cancelled it.
+    is_withdrawn: bool,
 }
 
 impl Checker for Liveness {
@@ -39,7 +42,9 @@ impl Checker for Liveness {
 
     fn see(&mut self, _now: Timestamp, fact: &Fact<'_>) -> Look {
         match fact {
-            Fact::Served { policy } => self.attempts_max = policy.schedule.attempts_max(),
+            Fact::Served { policy } => {
+                self.attempts_max = reference::attempts_max(&policy.schedule);
+            }
             Fact::Registered { endpoint, is_sound: false } => {
                 self.broken.insert(*endpoint);
             }
@@ -55,6 +60,7 @@ impl Checker for Liveness {
             }
             Fact::Deleted { endpoint } => {
                 self.touched.insert(*endpoint);
+                self.deleted.insert(*endpoint);
             }
             Fact::Wanted { publish } => {
                 self.wanted.insert(publish.0);
@@ -64,10 +70,14 @@ impl Checker for Liveness {
             }
             Fact::Written(written) => {
                 let state = self.routes.entry(written.route).or_default();
-                state.phase = Some(written.state.phase);
+                // It is written first by whoever takes the publish, which is nobody's wish for it.
+                let is_asked = written.is_asked && state.phase.is_some();
+                let phase = written.state.phase;
+                state.is_asked |= is_asked;
+                state.is_withdrawn |= is_asked && matches!(phase, Phase::Cancelled { .. });
+                state.phase = Some(phase);
                 state.scheduled_attempts = written.state.scheduled_attempts;
                 state.notices_owed += u32::from(written.has_notice);
-                state.is_asked |= written.is_asked;
             }
             Fact::Noticed { route } => self.routes.entry(*route).or_default().notices += 1,
             Fact::Recorded { source, event } => {
@@ -82,8 +92,10 @@ impl Checker for Liveness {
     }
 
     fn end(&mut self, end: &End) -> Look {
-        if !end.is_drained {
-            return Err(self.what_is_left());
+        let left = self.what_is_left(end.is_drained);
+        if !end.is_drained || !left.is_empty() {
+            let what = if left.is_empty() { "something is still under way" } else { &left };
+            return Err(format!("the bound is over: {what}"));
         }
         let mut looked = 1;
         for (route, state) in &self.routes {
@@ -92,6 +104,10 @@ impl Checker for Liveness {
                     "{route} owes its owner {} notices, and {} arrived",
                     state.notices_owed, state.notices
                 ));
+            }
+            let is_cancelled = matches!(state.phase, Some(Phase::Cancelled { .. }));
+            if is_cancelled && !state.is_withdrawn && !self.deleted.contains(&route.endpoint) {
+                return Err(format!("{route} is cancelled, and nobody asked for that"));
             }
             if self.broken.contains(&route.endpoint) && !self.touched.contains(&route.endpoint) {
                 self.ends_dead(*route, state)?;
@@ -125,7 +141,9 @@ impl Liveness {
         }
     }
 
-    fn what_is_left(&self) -> String {
+    /// What should have ended and has not; nothing if all has. A receiver on trial that has drained
+    /// owes no effect of what it never acknowledged.
+    fn what_is_left(&self, is_drained: bool) -> String {
         let is_open = |phase: &Option<Phase>| {
             matches!(phase, Some(Phase::Scheduled { .. } | Phase::InFlight { .. }))
         };
@@ -145,13 +163,10 @@ impl Liveness {
         if let Some(first) = open.first() {
             left.push(format!("{} deliveries are open, first {first}", open.len()));
         }
-        if let Some(first) = self.waits_at_receiver.first() {
+        if let Some(first) = self.waits_at_receiver.first().filter(|_| !is_drained) {
             let count = self.waits_at_receiver.len();
             left.push(format!("{count} received events are not worked off, first {first}"));
         }
-        if left.is_empty() {
-            left.push("something is still under way".to_owned());
-        }
-        format!("the bound is over: {}", left.join("; "))
+        left.join("; ")
     }
 }

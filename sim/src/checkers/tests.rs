@@ -1,6 +1,9 @@
 //! Each checker accepts a sound history and names what is wrong with a spoilt one.
 
+mod alone;
 mod clocks;
+mod reference;
+mod schedule;
 
 use hookproof_core::delivery::{AttemptRecord, DeadReason, Delivery, Origin, Phase};
 use hookproof_core::id::{DeliveryId, EndpointId, EventId};
@@ -9,7 +12,9 @@ use hookproof_core::policy::Policy;
 use hookproof_core::time::{Millis, Timestamp};
 
 use super::{Bounds, Checkers, Invariant, Violation};
-use crate::fact::{End, EndpointNo, EventNo, Fact, Life, PublishNo, Route, SentRequest, Written};
+use crate::fact::{
+    End, EndpointNo, EntryEnd, EventNo, Fact, Life, PublishNo, Route, SentRequest, Written,
+};
 use crate::history::epoch;
 use crate::scenario::brisk;
 use crate::zoo::HarnessMutant;
@@ -21,7 +26,8 @@ const GOOD: EndpointNo = EndpointNo(0);
 const BROKEN: EndpointNo = EndpointNo(1);
 const BY: Life = Life { process: 0, number: 1 };
 const LEASE: Millis = Millis::from_secs(60);
-const BOUNDS: Bounds = Bounds { overdue: Millis::from_secs(15), isolation: Millis::from_secs(5) };
+const BOUNDS: Bounds =
+    Bounds { overdue: Millis::from_secs(15), isolation: Millis::from_secs(5), claims: 2 };
 
 type Told = (Timestamp, Fact<'static>);
 
@@ -151,7 +157,7 @@ fn sound() -> Vec<Told> {
     told.extend(ends(1, 200, 240, 202, written(GOOD, 2, 1, Phase::Delivered { at: at(240) })));
     told.extend(ends(1, 200, 240, 500, written(BROKEN, 2, 1, scheduled(540))));
     told.push((at(300), Fact::Effect { source: GOOD, event: EVENT }));
-    told.push((at(300), Fact::WorkedOff { source: GOOD, event: EVENT, is_applied: true }));
+    told.push((at(300), Fact::WorkedOff { source: GOOD, event: EVENT, end: EntryEnd::Applied }));
     told.push((at(300), Fact::Entity { entity: 1, version: 4 }));
     told.push((at(300), Fact::Seen { entity: 1, version: 4 }));
     told.extend(begins(BROKEN, 3, 2, 540));
@@ -303,7 +309,7 @@ fn what_is_delivered_or_worked_off_without_its_effect_is_not_done() {
                 | Fact::Judged { .. }
         )
     });
-    let given_up = Fact::WorkedOff { source: GOOD, event: EVENT, is_applied: false };
+    let given_up = Fact::WorkedOff { source: GOOD, event: EVENT, end: EntryEnd::GivenUp };
     check_more(Invariant::DoneMeansDone, given_up);
 }
 

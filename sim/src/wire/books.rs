@@ -143,6 +143,7 @@ mod tests {
                 ReceiverChange::Forgotten { event, .. } => format!("forgotten {event}"),
                 ReceiverChange::Stepped(entry) => format!("stepped {}", entry.event_id),
                 ReceiverChange::Effect { event, .. } => format!("effect {event}"),
+                ReceiverChange::Claimed { event, .. } => format!("claimed {event}"),
                 ReceiverChange::WorkedOff { event, .. } => format!("done {event}"),
                 ReceiverChange::Lost { event } => format!("lost {event}"),
                 ReceiverChange::Entity { entity, .. } => format!("version of {entity}"),

@@ -64,6 +64,10 @@ pub(super) enum ReceiverChange {
         source: String,
         event: String,
     },
+    Claimed {
+        source: String,
+        event: String,
+    },
     WorkedOff {
         source: String,
         event: String,
@@ -456,6 +460,10 @@ impl Seen for ReceiverSeen {
                 let received_at = Some(received_at);
                 changes.push(ReceiverChange::Recorded { source, event, received_at });
             }
+            if phase == "claimed" && before_version != Some(version) {
+                let (source, event) = key.clone();
+                changes.push(ReceiverChange::Claimed { source, event });
+            }
             if is_final(&phase) && before.as_ref() != Some(&phase) {
                 let end = match phase.as_str() {
                     "applied" => EntryEnd::Applied,
@@ -470,8 +478,9 @@ impl Seen for ReceiverSeen {
         changes
             .extend(forgotten.map(|(source, event)| ReceiverChange::Forgotten { source, event }));
         self.new_effects(connection, &mut changes)?;
-        changes.append(&mut worked_off);
+        // What is superseded is so by what is there then.
         self.new_versions(connection, &mut changes)?;
+        changes.append(&mut worked_off);
         Ok(changes)
     }
 }

@@ -5,6 +5,7 @@
 
 mod assumed;
 mod attempts;
+mod entries;
 mod trial;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use hookproof_core::time::{Millis, Timestamp};
 use super::application::{ENTITY_AT, VERSION_AT};
 use super::books::Books;
 use super::names::Names;
-use super::observer::{EntryEnd, ReceiverChange, SenderChange};
+use super::observer::{ReceiverChange, SenderChange};
 use super::people::Wishes;
 use super::population::Population;
 use super::queue::Queue;
@@ -146,7 +147,10 @@ impl Witness {
             latest: Timestamp::from_millis(0),
             clocks: BTreeMap::new(),
         };
-        witness.tell(crate::history::epoch(), &Fact::Served { policy });
+        if !witness.is_sender_on_trial() {
+            // When a sender on trial means to send, nobody is told.
+            witness.tell(crate::history::epoch(), &Fact::Served { policy });
+        }
         witness
     }
 
@@ -455,6 +459,10 @@ impl Witness {
                     let (source, event) = (self.names.source(&source), self.names.event(&event));
                     self.tell(now, &Fact::Effect { source, event });
                 }
+                ReceiverChange::Claimed { source, event } => {
+                    let (source, event) = (self.names.source(&source), self.names.event(&event));
+                    self.tell(now, &Fact::Claimed { source, event });
+                }
                 ReceiverChange::WorkedOff { source, event, end } => {
                     self.worked_off(now, &source, &event, end);
                 }
@@ -465,29 +473,6 @@ impl Witness {
             }
         }
         true
-    }
-
-    /// A service that the receiver calls has had an effect.
-    pub(super) fn effect_elsewhere(&mut self, now: Timestamp, source: &str, event: &str) {
-        self.effects_elsewhere += 1;
-        let (source, event) = (self.names.source(source), self.names.event(event));
-        self.tell(now, &Fact::Effect { source, event });
-    }
-
-    /// An entry of the receiver is final.
-    fn worked_off(&mut self, now: Timestamp, source: &str, event: &str, end: EntryEnd) {
-        let (source_no, event) = (self.names.source(source), self.names.event(event));
-        let is_applied = end == EntryEnd::Applied;
-        self.tell(now, &Fact::WorkedOff { source: source_no, event, is_applied });
-        match end {
-            EntryEnd::Dead => return,
-            EntryEnd::Superseded => self.reached(Sometimes::OlderArrivedLate),
-            EntryEnd::Applied => {}
-        }
-        if let Some((entity, version)) = self.versions.get(&event).cloned() {
-            let entity = self.names.entity(source, &entity);
-            self.tell(now, &Fact::Seen { entity, version });
-        }
     }
 
     /// The sender stands still from now on, until then.

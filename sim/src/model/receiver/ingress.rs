@@ -7,7 +7,7 @@ use hookproof_runtime::crash_point::CrashPoint;
 
 use super::Step;
 use super::verify::{Refusal, horizon};
-use crate::fact::Fact;
+use crate::fact::{EntryEnd, Fact};
 use crate::fault::Fault;
 use crate::model::hosts::Process;
 use crate::model::inbox::{EntryRow, Key};
@@ -194,7 +194,7 @@ impl World<'_> {
         self.inbox.insert(key, row);
         if processes_at_once {
             self.have_effect(process, key);
-            self.fact(&Fact::WorkedOff { source, event, is_applied: true });
+            self.fact(&Fact::WorkedOff { source, event, end: EntryEnd::Applied });
         }
     }
 
@@ -215,7 +215,7 @@ impl World<'_> {
         let key = self.key_of(request);
         self.have_effect(process, key);
         let (source, event) = (request.source, request.event);
-        self.fact(&Fact::WorkedOff { source, event, is_applied: true });
+        self.fact(&Fact::WorkedOff { source, event, end: EntryEnd::Applied });
         self.respond(process, request, 200);
         self.passes(process, CrashPoint::AckSent);
     }

@@ -7,7 +7,7 @@ use hookproof_core::time::Millis;
 use hookproof_runtime::crash_point::CrashPoint;
 
 use super::Step;
-use crate::fact::Fact;
+use crate::fact::{EntryEnd, Fact};
 use crate::fault::Fault;
 use crate::model::FOREVER;
 use crate::model::downstream::Heard;
@@ -82,7 +82,7 @@ impl World<'_> {
         let phase = Phase::Applied { at: self.now };
         let entry = Entry { phase, ..row.entry.clone() };
         self.inbox.write(key, entry);
-        self.fact(&Fact::WorkedOff { source, event, is_applied: true });
+        self.fact(&Fact::WorkedOff { source, event, end: EntryEnd::Applied });
     }
 
     fn keep_entry(&mut self, process: Process, key: Key, entry: Entry) {
@@ -97,7 +97,7 @@ impl World<'_> {
         let is_dead = matches!(next.phase, Phase::Dead { .. });
         self.keep_entry(process, key, next);
         if is_dead {
-            self.fact(&Fact::WorkedOff { source, event, is_applied: false });
+            self.fact(&Fact::WorkedOff { source, event, end: EntryEnd::GivenUp });
         }
     }
 
@@ -132,7 +132,9 @@ impl World<'_> {
             return;
         };
         let claim = claimed.attempts;
+        let (source, event) = (row.source, row.event);
         self.keep_entry(process, key, claimed);
+        self.fact(&Fact::Claimed { source, event });
         if self.passes(process, CrashPoint::WorkClaimed) {
             return;
         }
@@ -229,13 +231,13 @@ impl World<'_> {
                 return;
             }
             self.mark(process, key, claim);
-            self.fact(&Fact::WorkedOff { source, event, is_applied: true });
+            self.fact(&Fact::WorkedOff { source, event, end: EntryEnd::Applied });
         } else {
-            let is_applied = self.apply_in_order(process, key);
+            let end = self.apply_in_order(process, key);
             let row = &self.inbox.entries[&key];
             let (source, event) = (row.source, row.event);
             self.mark(process, key, claim);
-            self.fact(&Fact::WorkedOff { source, event, is_applied });
+            self.fact(&Fact::WorkedOff { source, event, end });
         }
         if self.passes(process, CrashPoint::WorkMarked) {
             return;
@@ -277,15 +279,15 @@ impl World<'_> {
             true => self.mark(process, key, claim),
             false => self.have_effect(process, key),
         }
-        self.fact(&Fact::WorkedOff { source, event, is_applied: true });
+        self.fact(&Fact::WorkedOff { source, event, end: EntryEnd::Applied });
         self.stops_work(process, key, Millis::ZERO);
     }
 
-    /// The effect, unless what it is about has moved on. Says whether it had its effect.
-    fn apply_in_order(&mut self, process: Process, key: Key) -> bool {
+    /// The effect, unless what it is about has moved on. Says how that ended.
+    fn apply_in_order(&mut self, process: Process, key: Key) -> EntryEnd {
         let Some((entity, version)) = self.entity_of(key) else {
             self.have_effect(process, key);
-            return true;
+            return EntryEnd::Applied;
         };
         let applied = self.inbox.entities.get(&entity).copied();
         let decision = match self.is_receiver(ReceiverMutant::NoVersionCompare) {
@@ -295,12 +297,12 @@ impl World<'_> {
         self.fact(&Fact::Seen { entity, version });
         if decision != Decision::Apply {
             self.sometimes(Sometimes::OlderArrivedLate);
-            return false;
+            return EntryEnd::Superseded { version: Some((entity, version)) };
         }
         self.inbox.entities.insert(entity, version);
         self.fact(&Fact::Entity { entity, version });
         self.have_effect(process, key);
-        true
+        EntryEnd::Applied
     }
 
     /// Every integration has entities of its own.

@@ -258,6 +258,11 @@ impl World<'_> {
     /// A person replays a delivery.
     pub(in crate::model) fn replay_one(&mut self) {
         let Some(row) = self.any_row() else { return };
+        if self.store.endpoint(self.store.rows[row].route.endpoint).is_deleted {
+            // The sender's API refuses it: nobody would ever send it.
+            self.sometimes(Sometimes::ReplayRefused);
+            return;
+        }
         let process = Process::Sender(0);
         let now = self.local(process);
         let policy = self.policy.clone();
