@@ -107,7 +107,7 @@ const WIRE_SEEDS_OF_FEW: u64 = 30;
 const WIRE_SEEDS_EACH: u64 = 6;
 /// How many calm histories of the default suite are swept for crashes in the model world; of each other
 /// scenario one is.
-const SWEEPS: u64 = 8;
+const SWEEPS: u64 = 4;
 /// How many seeds a mutant may survive.
 const MUTANT_SEEDS: u64 = 60;
 /// One history in so many is run twice.
