@@ -10,6 +10,7 @@ mod program;
 mod readme;
 mod schedule;
 mod schedule_json;
+mod schedule_known;
 mod schedule_law;
 mod serve;
 mod sign;

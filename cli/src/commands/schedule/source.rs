@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use hookproof_core::gate::GateRule;
+use hookproof_core::life::Life;
 use hookproof_core::policy::Policy;
 use hookproof_core::preset::{self, Certainty};
 use serde::Serialize;
@@ -22,6 +24,8 @@ pub(super) struct Source {
     pub(super) certainty: Option<Certainty>,
     pub(super) note: &'static str,
     pub(super) policy: Policy,
+    /// Whether what counts of a `Retry-After` is our assumption: a sender does not publish it.
+    pub(super) assumes_retry_after: bool,
     pub(super) afterwards: Afterwards,
 }
 
@@ -47,13 +51,40 @@ struct Own {
     phase: &'static str,
     kept_for_replay: bool,
     owner_told: bool,
+    /// What becomes of one that still waits when its breaker's rule gives the endpoint up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    if_given_up: Option<Waiting>,
 }
 
-/// What our own sender does.
-const OWN: Afterwards = Afterwards {
-    what: Some("the delivery is dead: kept for replay, and its owner is told"),
-    own: Some(Own { phase: "dead", kept_for_replay: true, owner_told: true }),
-};
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+struct Waiting {
+    phase: &'static str,
+    goes_on_once_enabled: bool,
+    grows_too_old: bool,
+}
+
+/// What our own sender does under a policy with this life, behind this gate.
+fn own(life: &Life, gate: &GateRule) -> Afterwards {
+    let gives_up = gate.breaker.as_ref().is_some_and(|rule| rule.disable.is_some());
+    let grows_too_old = life.age_max.is_some();
+    let what = match (gives_up, grows_too_old) {
+        (false, _) => "the delivery is dead: kept for replay, and its owner is told",
+        (true, false) => {
+            "after its last attempt the delivery is dead: kept for replay, and its owner is told; \
+             one that still waits when the endpoint is given up is kept, and goes on once somebody \
+             enables the endpoint"
+        }
+        (true, true) => {
+            "after its last attempt, or at the greatest age, the delivery is dead: kept for replay, \
+             and its owner is told; one that still waits when the endpoint is given up is kept \
+             until that age, and goes on if somebody enables the endpoint before"
+        }
+    };
+    let waiting = Waiting { phase: "scheduled", goes_on_once_enabled: true, grows_too_old };
+    let if_given_up = gives_up.then_some(waiting);
+    let own = Own { phase: "dead", kept_for_replay: true, owner_told: true, if_given_up };
+    Afterwards { what: Some(what), own: Some(own) }
+}
 
 impl Source {
     /// The preset of this name.
@@ -65,6 +96,7 @@ impl Source {
             certainty: Some(preset.certainty),
             note: preset.note,
             policy: preset.policy(),
+            assumes_retry_after: !preset.publishes_retry_after(),
             afterwards: Afterwards { what: preset.afterwards, own: None },
         })
     }
@@ -85,9 +117,19 @@ impl Source {
             source: path.display().to_string(),
             certainty: None,
             note: "",
+            afterwards: own(&policy.life, &policy.gate),
             policy,
-            afterwards: OWN,
+            assumes_retry_after: false,
         })
+    }
+
+    /// The same behind another gate than the policy's.
+    pub(super) fn behind(self, gate: &GateRule) -> Self {
+        let afterwards = match self.is_preset() {
+            true => self.afterwards,
+            false => own(&self.policy.life, gate),
+        };
+        Self { afterwards, ..self }
     }
 
     /// Whether it is the schedule of somebody else, who says nothing of a gate.
