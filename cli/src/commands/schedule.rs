@@ -64,7 +64,7 @@ pub(crate) struct Args {
     events: Option<u32>,
 
     /// The receiver answers each attempt with a `Retry-After` of this span
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     retry_after: Option<Millis>,
 
     /// A breaker: failures in a row, first pause and perhaps the longest, as in `20:1m:1h`

@@ -16,5 +16,6 @@ mod serve;
 mod sign;
 mod sim;
 mod tidy;
+mod verify;
 mod width;
 mod zoo;

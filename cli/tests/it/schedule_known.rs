@@ -90,6 +90,26 @@ fn what_is_assumed_of_a_senders_retry_after_is_called_an_assumption() {
 }
 
 #[test]
+fn a_span_that_is_none_is_refused_as_such() {
+    let check = |arguments: &[&str], told: &str| {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        let words = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(told), "{told}: {ran}");
+    };
+    let negative = "`-5s` is not a span of time: write whole numbers with a unit each";
+    check(&["schedule", "--retry-after", "-5s"], negative);
+    check(&["verify", "--tolerance", "-5s"], negative);
+    check(&["breaker", "--deadline", "-5s"], negative);
+    check(
+        &["schedule", "--breaker=3:1m:1s"],
+        "the longest pause, 1s, is below the first, 1m: write it at least as long, or leave it out",
+    );
+    check(&["schedule", "--breaker=3:0s"], "a pause is 0s; give at least 1ms");
+    check(&["schedule", "--breaker=0:1m"], "write failures in a row, the first pause and perhaps");
+}
+
+#[test]
 fn what_waits_at_an_endpoint_that_is_given_up_is_not_called_dead() {
     let text = "[gate.breaker.disable]\nfailures_in_a_row = 3\n";
     let told = |text: &str, more: &[&str]| {

@@ -1,7 +1,6 @@
 //! Where a policy comes from: a preset by its name, or a file.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use hookproof_core::gate::GateRule;
@@ -103,15 +102,7 @@ impl Source {
 
     /// The policy in this file: JSON if its name says so, else TOML.
     pub(super) fn file(path: &Path) -> Result<Self, Failure> {
-        let text = fs::read_to_string(path).map_err(|error| {
-            Failure::usage(
-                format!("cannot read the policy {}: {error}", path.display()),
-                "give the path of a TOML or JSON file with the fields of [sender.policy]",
-            )
-        })?;
-        let is_json =
-            path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-        let policy = if is_json { json(path, &text)? } else { toml(path)? };
+        let policy = checked(path)?;
         Ok(Self {
             name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             source: path.display().to_string(),
@@ -161,7 +152,7 @@ impl Source {
     }
 }
 
-fn toml(path: &Path) -> Result<Policy, Failure> {
+fn checked(path: &Path) -> Result<Policy, Failure> {
     let file = config::read::<Policy>(path, PAGE)?;
     match file.content.validate() {
         Ok(()) => Ok(file.content),
@@ -170,21 +161,6 @@ fn toml(path: &Path) -> Result<Policy, Failure> {
             Err(file.invalid(error.field(), &problem))
         }
     }
-}
-
-fn json(path: &Path, text: &str) -> Result<Policy, Failure> {
-    let help = &config::fields_in(PAGE);
-    let shown = path.display();
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let policy: Policy = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let field = error.path().to_string();
-        Failure::usage(format!("{shown}: `{field}`: {}", error.inner()), help)
-    })?;
-    deserializer
-        .end()
-        .map_err(|error| Failure::usage(format!("{shown}: after the policy: {error}"), help))?;
-    policy.validate().map_err(|error| Failure::usage(format!("{shown}: {error}"), help))?;
-    Ok(policy)
 }
 
 fn unknown(name: &str) -> Failure {
