@@ -44,6 +44,10 @@ fn no_mean_is_told_of_an_attempt_that_no_life_came_to() {
         assert!(!text.contains(&format!("attempt {}:", shown + 1)), "{format}: {text}");
         assert!(text.contains(if format == "csv" { "\n15," } else { "attempt 15:" }), "{text}");
     }
+    let limited = with(BY_AGE, &["--rate=10"]).stdout;
+    let words = limited.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = format!("not shown without the limits, attempts {} to 30 are possible", shown + 1);
+    assert!(words.contains(&told), "{limited}");
     let by_age_alone = BY_AGE.replace("attempts_max = 30", "attempts_max = 10000");
     let rows = with(&by_age_alone, &["--format=csv"]).stdout.lines().count() as u64;
     assert_eq!(rows, shown + 1, "a head, and the same attempts");

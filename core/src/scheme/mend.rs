@@ -68,7 +68,7 @@ pub(crate) fn bare(scheme: &Scheme, request: &Request<'_>) -> Option<Mistake> {
     let value = value.strip_prefix(prefix.as_bytes()).unwrap_or(value).trim_ascii();
     let signature = decode(scheme.encoding, value)?;
     let form = format!("{}…{separator}{prefix}…", timestamp.prefix);
-    scheme.algorithm.fits(signature.len()).then(|| Mistake::BareSignature(form))
+    scheme.algorithm.fits(signature.len()).then_some(Mistake::BareSignature(form))
 }
 
 /// Whether a signature is a plain SHA-256: of what is signed, alone or beside the secret.
