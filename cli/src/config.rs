@@ -1,4 +1,4 @@
-//! Configuration files: TOML, with errors that name the file, the line, the field and what is
+//! Configuration files: TOML, or JSON if their name says so, with errors that name the file, the line, the field and what is
 //! allowed there.
 
 use std::fs;
@@ -29,10 +29,11 @@ pub(crate) fn read<T: DeserializeOwned>(
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::usage(
             format!("cannot read the file {}: {error}", path.display()),
-            "give the path of a TOML file that can be read",
+            "give the path of a TOML or JSON file that can be read",
         )
     })?;
-    let content = parse(path, &text, page)?;
+    let is_json = path.extension().is_some_and(|name| name.eq_ignore_ascii_case("json"));
+    let content = if is_json { parse_json(path, &text, page) } else { parse(path, &text, page) }?;
     Ok(ConfigFile { path: path.to_owned(), text, page, content })
 }
 
@@ -69,6 +70,18 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str, page: &str) -> Result<T, 
         let field = error.path().to_string();
         wrong(error.inner(), &field)
     })
+}
+
+fn parse_json<T: DeserializeOwned>(path: &Path, text: &str, page: &str) -> Result<T, Failure> {
+    let wrong = |what: &str| at(path, None, what, &fields_in(page));
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let content = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let field = error.path().to_string();
+        let (place, inner) = (format!("`{field}`: "), error.inner());
+        wrong(&if field == "." { inner.to_string() } else { format!("{place}{inner}") })
+    })?;
+    deserializer.end().map_err(|error| wrong(&format!("after the end: {error}")))?;
+    Ok(content)
 }
 
 fn at(path: &Path, line: Option<usize>, what: &str, help: &str) -> Failure {

@@ -60,6 +60,13 @@ impl Preset {
             ..Policy::default()
         }
     }
+
+    /// Whether the sender publishes what it makes of a `Retry-After`. Of one that does not, it is an
+    /// assumption that it waits for as long as it is asked to, up to the policy's own bound.
+    #[must_use]
+    pub fn publishes_retry_after(&self) -> bool {
+        self.retry_after != RetryAfterRule::default()
+    }
 }
 
 /// All presets, in the order in which they are listed.

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Failure, Outcome};
@@ -35,7 +36,7 @@ pub enum Condition {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// The receiver took responsibility.
+    /// It counts as delivered, as if the receiver had taken responsibility.
     Delivered,
     /// Try again by the schedule, whatever `Retry-After` asks for.
     Retry,
@@ -127,7 +128,22 @@ impl Serialize for Condition {
 
 impl<'de> Deserialize<'de> for Condition {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        deserializer.deserialize_str(ConditionText)
+    }
+}
+
+struct ConditionText;
+
+impl Visitor<'_> for ConditionText {
+    type Value = Condition;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a status, a range or a kind of failure in quotes, as in \"404\", \"500-599\" or \"dns\"",
+        )
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Condition, E> {
+        text.parse().map_err(E::custom)
     }
 }

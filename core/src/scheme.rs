@@ -10,10 +10,12 @@
 
 mod calendar;
 mod challenge;
+mod charset;
 mod diagnose;
 mod key;
 pub mod known;
 mod mac;
+mod mend;
 mod request;
 mod respell;
 mod sign;
@@ -160,6 +162,17 @@ impl TimestampUnit {
             Self::Seconds => "seconds",
             Self::Milliseconds => "milliseconds",
             Self::Rfc3339 => "rfc3339",
+        }
+    }
+
+    /// How a time is written so, in words.
+    pub(crate) const fn form(self) -> &'static str {
+        match self {
+            Self::Seconds => "whole seconds since 1970, in plain digits, as in 1767225600",
+            Self::Milliseconds => {
+                "whole milliseconds since 1970, in plain digits, as in 1767225600000"
+            }
+            Self::Rfc3339 => "a date, a time and an offset of RFC 3339, as in 2026-01-01T00:00:00Z",
         }
     }
 }

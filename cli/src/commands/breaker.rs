@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(default_value = "default", value_parser = ["default", "gitlab", "svix"])]
     preset: String,
 
-    /// A TOML file of your own rule: what stands in [sender.policy.gate.breaker]
+    /// A TOML or JSON file of your own rule: what stands in [sender.policy.gate.breaker]
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     rule: Option<PathBuf>,
 
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
     /// When an attempt that never ends gives its permit back; as long as a claim of the sender holds
     /// unless given: total_timeout and lease_margin, 15s
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     deadline: Option<Millis>,
 
     /// What counts as a failure, by the agreement of this name; that of the preset unless given, and

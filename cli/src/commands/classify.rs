@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use hookproof_core::classify::{Classification, DecidedBy, Judgement, PRESETS, Signal, Verdict};
+use hookproof_core::gate::GateRule;
 use hookproof_core::outcome::{Failure as Kind, Outcome};
 use hookproof_core::retry_after;
 use hookproof_core::rule::Action;
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(PRESETS), default_value = "seed")]
     preset: String,
 
-    /// A TOML file of your own agreement: what stands in [sender.policy.classification]
+    /// A TOML or JSON file of your own agreement: what stands in [sender.policy.classification]
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     rules: Option<PathBuf>,
 
@@ -194,13 +195,10 @@ impl Explained {
         let rule = self.rule(&judgement);
         let mut facts = Table::of_facts();
         facts.fact("outcome", self.outcome.to_string());
-        facts.fact("delivery", delivery(judgement.verdict));
+        facts.fact("delivery", delivery(&judgement));
         facts.fact("endpoint", endpoint(judgement.verdict, judgement.signal));
         if let Some(throttle) = judgement.throttle {
-            let hold = match throttle.wait {
-                Some(wait) => format!("it is left alone for {wait} (at most throttle_max), and "),
-                None => String::new(),
-            };
+            let hold = throttle.wait.map_or(String::new(), hold);
             facts.fact("throttle", format!("{hold}half as many attempts go at once"));
         }
         if let Some(header) = &self.header {
@@ -225,6 +223,7 @@ impl Explained {
         match header.wait {
             None => "malformed, so it is ignored".to_owned(),
             Some(wait) if !heeded => format!("asks for {wait}; not heeded after this outcome"),
+            Some(Millis::ZERO) => "asks for no wait".to_owned(),
             Some(wait) if wait > max => format!("asks for {wait}; cut to retry_after_max, {max}"),
             Some(wait) => format!("asks for {wait}"),
         }
@@ -246,10 +245,32 @@ fn told(failure: Kind) -> &'static str {
     }
 }
 
-fn delivery(verdict: Verdict) -> String {
-    match verdict {
+/// How long an endpoint is left alone that asks for this wait. The longest is a setting of the gate,
+/// which an agreement does not have.
+fn hold(wait: Millis) -> String {
+    let most = GateRule::default().throttle_max;
+    match wait {
+        Millis::ZERO => String::new(),
+        wait if wait > most => {
+            format!(
+                "it is left alone for {most} (throttle_max by default; it asks for {wait}), and "
+            )
+        }
+        wait => {
+            format!("it is left alone for {wait} (at most throttle_max, by default {most}), and ")
+        }
+    }
+}
+
+fn delivery(judgement: &Judgement) -> String {
+    match judgement.verdict {
+        Verdict::Delivered if matches!(judgement.by, DecidedBy::Rule(_)) => {
+            "counts as delivered, since the rule calls it so".to_owned()
+        }
         Verdict::Delivered => "delivered: the receiver took responsibility".to_owned(),
-        Verdict::Retry { floor: None } => "retried when the schedule says so".to_owned(),
+        Verdict::Retry { floor: None | Some(Millis::ZERO) } => {
+            "retried when the schedule says so".to_owned()
+        }
         Verdict::Retry { floor: Some(floor) } => {
             format!("retried when the schedule says so, but not before {floor} have passed")
         }

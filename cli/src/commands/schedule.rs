@@ -64,7 +64,7 @@ pub(crate) struct Args {
     events: Option<u32>,
 
     /// The receiver answers each attempt with a `Retry-After` of this span
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     retry_after: Option<Millis>,
 
     /// A breaker: failures in a row, first pause and perhaps the longest, as in `20:1m:1h`
@@ -229,6 +229,7 @@ fn inspect(source: Source, args: &Args) -> Result<Inspected, Failure> {
         bounded(events, &source)?;
     }
     let limits = Limits::new(&source, breaker.as_ref(), *rate, retry_after);
+    let source = source.behind(&limits.gate);
     let crowd = events.map(|events| Crowd::new(&source.policy, &timeline, events, limits.clone()));
     let facts = Facts::new(&source, &timeline, crowd.as_ref(), window);
     let asked = *asked;
@@ -289,8 +290,7 @@ fn calendar(from: Instant, timeline: &Timeline) -> Result<Calendar, Failure> {
         )
     };
     let start = Calendar::from_millisecond(from.as_millis()).map_err(|_| out_of_range())?;
-    let end = timeline.entries.last().map_or(0, |entry| entry.since_event.highest_ms);
-    after(start, end).ok_or_else(out_of_range)?;
+    after(start, timeline.last.highest_ms).ok_or_else(out_of_range)?;
     Ok(start)
 }
 

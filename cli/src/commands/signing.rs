@@ -60,30 +60,57 @@ impl SchemeArgs {
             Some(path) => described(path)?,
             None => named(&self.scheme)?,
         };
-        let mut secrets = self.secret;
-        for path in &self.secret_file {
-            secrets.push(secret_in(path)?);
-        }
+        let secrets = secrets("--secret", &self.secret, &self.secret_file)?;
         if secrets.is_empty() {
             return Err(Failure::usage("no secret is given", "give --secret or --secret-file"));
         }
-        let keys = secrets.iter().map(|text| key(&scheme, text)).collect::<Result<_, _>>()?;
+        let keys = secrets.iter().map(|secret| key(&scheme, secret)).collect::<Result<_, _>>()?;
+        let secrets = secrets.into_iter().map(|secret| secret.text).collect();
         Ok(Signer { scheme, secrets, keys })
     }
 }
 
-fn key(scheme: &Scheme, text: &str) -> Result<Key, Failure> {
-    Key::parse(scheme.key, text).map_err(|error| {
+/// A secret, and where it was given: it is never shown itself.
+pub(crate) struct Given {
+    pub(crate) text: String,
+    place: String,
+}
+
+/// The secrets that a flag gives, and then those in files.
+pub(crate) fn secrets(
+    flag: &str,
+    given: &[String],
+    files: &[PathBuf],
+) -> Result<Vec<Given>, Failure> {
+    let of_flag = (1..).zip(given).map(|(nth, text)| {
+        let place = nth_of(flag, nth, given.len());
+        Ok(Given { text: text.clone(), place })
+    });
+    let in_files = files.iter().map(|path| {
+        let place = format!("what is in {}", path.display());
+        Ok(Given { text: secret_in(path)?, place })
+    });
+    of_flag.chain(in_files).collect()
+}
+
+/// A flag, and which one if it is given more than once.
+pub(crate) fn nth_of(flag: &str, nth: usize, count: usize) -> String {
+    if count > 1 { format!("{flag} number {nth}") } else { flag.to_owned() }
+}
+
+/// The key that a secret is for this scheme.
+pub(crate) fn key(scheme: &Scheme, secret: &Given) -> Result<Key, Failure> {
+    Key::parse(scheme.key, &secret.text).map_err(|error| {
         let form = scheme.key.as_str();
         Failure::usage(
-            format!("a secret is not one of the scheme {}", scheme.name),
+            format!("{} is not a secret of the scheme {}", secret.place, scheme.name),
             format!("{error}. The scheme's form of a secret is {form}"),
         )
     })
 }
 
 /// The secret that a file holds.
-pub(crate) fn secret_in(path: &Path) -> Result<String, Failure> {
+fn secret_in(path: &Path) -> Result<String, Failure> {
     let bytes = read(path)?;
     let text = String::from_utf8(bytes).map_err(|_| {
         Failure::usage(

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use hookproof_core::scheme::{
-    Answer, Challenge, ChallengeError, Diagnosis, Fault, Key, Request, Scheme, diagnose,
+    Answer, Challenge, ChallengeError, Diagnosis, Fault, Request, Scheme, diagnose,
 };
 use hookproof_core::time::Millis;
 use serde::Serialize;
 
 use super::signing::http::{self, RawRequest};
-use super::signing::{SchemeArgs, instant_or_now, print_list, read, secret_in};
+use super::signing::{SchemeArgs, instant_or_now, key, nth_of, print_list, read, secrets};
 use crate::args::{Format, Instant, instant};
 use crate::failure::{EXIT_CODES, Ending, Failure};
 use crate::output::Output;
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     now: Option<Instant>,
 
     /// How far the timestamp may be from that time, as in 5m; else what the scheme has
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     tolerance: Option<Millis>,
 
     /// How to print
@@ -72,18 +72,12 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
         return Ok(Ending::AsItShould);
     }
     let (format, now) = (args.format, instant_or_now(args.now));
-    let mut older = args.older_secret.clone();
-    for path in &args.older_secret_file {
-        older.push(secret_in(path)?);
-    }
+    let older = secrets("--older-secret", &args.older_secret, &args.older_secret_file)?;
     let raw = given(&args)?;
     let signer = args.scheme.signer()?;
     let scheme = &signer.scheme;
-    if older.iter().any(|text| Key::parse(scheme.key, text).is_err()) {
-        return Err(Failure::usage(
-            format!("an older secret is not one of the scheme {}", scheme.name),
-            format!("the scheme's form of a secret is {}", scheme.key.as_str()),
-        ));
+    for secret in &older {
+        key(scheme, secret)?;
     }
     if args.tolerance.is_some() && !scheme.protects_timestamp() {
         return Err(Failure::usage(
@@ -97,7 +91,7 @@ pub(crate) fn run(args: Args, output: &mut Output) -> Result<Ending, Failure> {
     let fault = scheme.verify(&signer.keys, &request, now, tolerance).err();
     let diagnosis = fault.as_ref().and_then(|_| {
         let secrets: Vec<_> = signer.secrets.iter().map(String::as_str).collect();
-        let older: Vec<_> = older.iter().map(String::as_str).collect();
+        let older: Vec<_> = older.iter().map(|secret| secret.text.as_str()).collect();
         diagnose(scheme, &secrets, &older, &request, now, tolerance)
     });
     // Nobody signs what is echoed.
@@ -116,9 +110,10 @@ fn given(args: &Args) -> Result<RawRequest, Failure> {
     let mut raw = match &args.request {
         Some(path) => http::parse(&read(path)?)?,
         None => {
-            let headers = args.header.iter().map(|text| {
+            let headers = (1..).zip(&args.header).map(|(nth, text)| {
                 http::header(text.as_bytes()).ok_or_else(|| {
-                    Failure::usage("a --header has no name and colon", "write 'Name: value'")
+                    let which = nth_of("--header", nth, args.header.len());
+                    Failure::usage(format!("{which} has no name and colon"), "write 'Name: value'")
                 })
             });
             RawRequest {
@@ -167,12 +162,8 @@ impl Found<'_> {
                         facts.fact("cause", mistake.to_string());
                     }
                 }
-                None if !matches!(fault, Fault::Mismatch) => {}
-                None => facts.fact(
-                    "cause",
-                    "none of the usual mistakes explains it: compare the secret with the sender's, \
-                     and the raw bytes with what was sent",
-                ),
+                None if matches!(self.answer, Ok(None)) => facts.fact("cause", unexplained(fault)),
+                None => facts.fact("cause", "such a challenge is not signed"),
             }
         }
         if let Some(note) = self.note {
@@ -205,6 +196,18 @@ impl Found<'_> {
             warnings: self.scheme.warnings(),
         }
     }
+}
+
+/// What is left to do where no usual mistake was found.
+fn unexplained(fault: &Fault) -> String {
+    let compare = match fault {
+        Fault::Mismatch | Fault::BodyHash => {
+            "compare the secret with the sender's, and the raw bytes with what was sent"
+        }
+        Fault::MissingUrl => "give --url as the sender called it",
+        _ => "compare the headers with those that were sent, and with what the scheme wants",
+    };
+    format!("none of the usual mistakes explains it: {compare}")
 }
 
 #[derive(Serialize)]

@@ -124,6 +124,33 @@ fn what_is_a_failure_is_told_by_the_agreement_and_410_disables() {
 }
 
 #[test]
+fn a_rule_can_be_json_if_its_name_says_so() {
+    let folder = TempDir::new().expect("a folder");
+    let rule = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).expect("it can be written");
+        let mut command = hookproof(&["breaker", "--format=json", "--rule", name]);
+        Ran::from(command.current_dir(folder.path()).output().expect("the program runs"))
+    };
+    let read = |ran: &Ran| {
+        let value: Value =
+            serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {ran}"));
+        value["rule"].clone()
+    };
+    let toml = rule("r.toml", "failures_in_a_row = 3\npause = \"10s\"\n");
+    let json = rule("r.json", r#"{"failures_in_a_row": 3, "pause": "10s"}"#);
+    assert_eq!(read(&json), read(&toml));
+    let check = |text: &str, error: &str| {
+        let ran = rule("wrong.json", text);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.starts_with(&format!("error: wrong.json: {error}")), "{ran}");
+    };
+    check(r#"{"pause": "0s"}"#, "`pause` is 0s; give at least 1ms");
+    check(r#"{"pause": 5}"#, "`pause`: invalid type: integer `5`");
+    check("{} {}", "after the end: ");
+    check("failures = 3", "expected ident at line 1 column");
+}
+
+#[test]
 fn a_trace_comes_from_standard_input_too() {
     let ran = run_with_input(&["breaker", "--trace=-"], "0s 500\n1s 200\n");
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 3), "{ran}");

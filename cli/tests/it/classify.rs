@@ -42,6 +42,44 @@ fn a_retry_after_is_a_date_too_and_junk_is_ignored() {
 }
 
 #[test]
+fn an_endpoint_is_left_alone_for_the_shorter_of_retry_after_and_throttle_max() {
+    let told = |arguments: &[&str]| {
+        let ran = run(&[&["classify", "503", AT], arguments].concat());
+        assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{ran}");
+        ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let long = told(&["--retry-after=9999999999"]);
+    let hold = "throttle it is left alone for 5m (throttle_max by default; it asks for 24h), and";
+    assert!(long.contains(hold), "{long}");
+    let short = told(&["--retry-after=60"]);
+    assert!(
+        short.contains("left alone for 1m (at most throttle_max, by default 5m), and"),
+        "{short}"
+    );
+    for past in ["Sun, 06 Nov 1994 08:00:00 GMT", "0"] {
+        let past = told(&["--retry-after", past]);
+        assert!(past.contains("throttle half as many attempts go at once"), "{past}");
+        assert!(past.contains("delivery retried when the schedule says so endpoint"), "{past}");
+        assert!(past.contains("Retry-After asks for no wait"), "{past}");
+        assert!(!past.contains("for 0s") && !past.contains("before 0s"), "{past}");
+    }
+}
+
+#[test]
+fn what_a_rule_calls_delivered_is_not_said_to_have_been_taken() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let rules = folder.path().join("rules.json");
+    let text = r#"{"rules": [{"when": "timeout", "then": "delivered"}]}"#;
+    std::fs::write(&rules, text).unwrap();
+    let rules = format!("--rules={}", rules.display());
+    let ran = run(&["classify", "timeout", &rules]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.stdout.contains("counts as delivered, since the rule calls it so"), "{ran}");
+    assert!(!ran.stdout.contains("took responsibility"), "{ran}");
+    assert!(run(&["classify", "200"]).stdout.contains("took responsibility"));
+}
+
+#[test]
 fn the_rules_are_listed_within_100_columns() {
     let list = run(&["classify", "--list"]);
     assert!(list.stdout.lines().all(|line| line.chars().count() <= 100), "{list}");
@@ -66,6 +104,8 @@ fn rules_of_ones_own_come_from_a_file() {
     insta::assert_snapshot!("own_rule", classify(&["classify", "404", "--rules=rules.toml"]));
     std::fs::write(folder.path().join("rules.toml"), file.replace("404", "4xx")).unwrap();
     insta::assert_snapshot!("own_rule_wrong", classify(&["classify", "404", "--rules=rules.toml"]));
+    std::fs::write(folder.path().join("rules.toml"), file.replace("\"404\"", "404")).unwrap();
+    insta::assert_snapshot!("own_rule_bare", classify(&["classify", "404", "--rules=rules.toml"]));
 }
 
 #[test]

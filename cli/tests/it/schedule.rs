@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::program::{Ran, hookproof, run};
 
-const FROM: &str = "--from=2026-01-01T00:00:00Z";
+pub(crate) const FROM: &str = "--from=2026-01-01T00:00:00Z";
 
 #[test]
 fn a_timeline_with_dates_is_printed() {
@@ -84,7 +84,7 @@ fn a_reader_that_leaves_early_is_no_error() {
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran}");
 }
 
-const POLICY: &str = r#"
+pub(crate) const POLICY: &str = r#"
 retry_after_spread = "10s"
 
 [schedule]
@@ -103,7 +103,7 @@ age_max = "3h"
 "#;
 
 /// Runs with a policy in a file of this name, in its folder.
-fn with_policy(name: &str, text: &str, arguments: &[&str]) -> Ran {
+pub(crate) fn with_policy(name: &str, text: &str, arguments: &[&str]) -> Ran {
     let folder = TempDir::new().expect("there is room");
     fs::write(folder.path().join(name), text).expect("it can be written");
     hookproof(arguments).current_dir(folder.path()).output().expect("the program can be run").into()
@@ -501,7 +501,7 @@ fn assert_well_formed(text: &str) {
     assert!(open.is_empty(), "{open:?} never end");
 }
 
-fn assert_narrow(text: &str) {
+pub(crate) fn assert_narrow(text: &str) {
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "longer than 100 columns: {line}");
     }

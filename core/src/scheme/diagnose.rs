@@ -10,8 +10,10 @@ use std::slice;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
+use super::charset::recoded;
 use super::key::{Key, KeyReading, Material};
 use super::mac::{decode, unhex};
+use super::mend::{bare, hashed, mended};
 use super::request::{Request, Values, other_port};
 use super::respell::respelt;
 use super::template::{Part, Template};
@@ -49,6 +51,22 @@ pub enum Mistake {
     OtherHeader(String),
     /// The signature is taken from the header with too much or too little around it.
     HeaderPart(String),
+    /// A value of the scheme stands in quotes.
+    Quoted,
+    /// The items of a header are separated by another character than the scheme's.
+    Separator {
+        /// What separates them.
+        found: char,
+        /// What should.
+        expected: String,
+    },
+    /// The signature stands alone, without the fields of this form that belong to it. Whether it is
+    /// right cannot be told.
+    BareSignature(String),
+    /// The signature is a plain SHA-256 and no HMAC, made in this way.
+    PlainHash(&'static str),
+    /// The body was signed in another character encoding than it was sent in: in this one.
+    Charset(&'static str),
     /// The signature is written in another encoding.
     Encoding {
         /// How it is written.
@@ -81,6 +99,11 @@ impl Mistake {
             Self::Clock => "clock",
             Self::OtherHeader(_) => "other-header",
             Self::HeaderPart(_) => "header-part",
+            Self::Quoted => "quotes",
+            Self::Separator { .. } => "separator",
+            Self::BareSignature(_) => "bare-signature",
+            Self::PlainHash(_) => "plain-hash",
+            Self::Charset(_) => "charset",
             Self::Encoding { .. } => "encoding",
             Self::OtherScheme(_) => "other-scheme",
             Self::OtherParts(_) => "other-parts",
@@ -126,6 +149,27 @@ impl fmt::Display for Mistake {
             Self::HeaderPart(right) => write!(
                 f,
                 "the signature is there, but not as the header should have it: {right}"
+            ),
+            Self::Quoted => f.write_str(
+                "a header's value stands in quotes, which the scheme does not have; without them the \
+                 signature is right",
+            ),
+            Self::Separator { found, expected } => write!(
+                f,
+                "the items of a header are separated by `{found}`, and should be by `{expected}`"
+            ),
+            Self::BareSignature(form) => write!(
+                f,
+                "the header has a signature alone, and should have `{form}`: without the rest, nobody \
+                 can tell whether it is right"
+            ),
+            Self::PlainHash(how) => {
+                write!(f, "the signature is a plain SHA-256 and no HMAC: {how}")
+            }
+            Self::Charset(name) => write!(
+                f,
+                "the body was signed in {name}, and sent in another character encoding: sign and send \
+                 the same bytes"
             ),
             Self::Encoding { found, expected } => {
                 write!(f, "the signature is written in {found}, and should be in {expected}")
@@ -181,7 +225,17 @@ pub fn diagnose(
             return Some(Diagnosis { mistakes });
         }
     }
-    by_signature(scheme, secrets, older, request)
+    let mistake = mended(scheme, &keys, request, now);
+    if let Some(mistake) = mistake {
+        return Some(Diagnosis { mistakes: vec![mistake] });
+    }
+    let claims = claims(scheme.algorithm, request);
+    by_signature(scheme, secrets, older, request, &claims).or_else(|| {
+        let signatures: Vec<_> = claims.iter().map(|claim| claim.signature.clone()).collect();
+        let mistake = hashed(scheme, &keys, request, &signatures);
+        let mistake = mistake.or_else(|| bare(scheme, request))?;
+        Some(Diagnosis { mistakes: vec![mistake] })
+    })
 }
 
 /// What is wrong with the time of a request whose signature is right.
@@ -193,7 +247,7 @@ fn clock(
 ) -> Option<Mistake> {
     let tolerance = tolerance?;
     let fault = scheme.verify(&[], request, now, Some(tolerance)).err()?;
-    if !matches!(fault, Fault::TooOld(_) | Fault::TooNew(_)) {
+    if !matches!(fault, Fault::TooOld { .. } | Fault::TooNew { .. }) {
         return None;
     }
     let values = scheme.values(request, true).ok()?;
@@ -214,8 +268,8 @@ fn by_signature(
     secrets: &[&str],
     older: &[&str],
     request: &Request<'_>,
+    claims: &[Claim<'_>],
 ) -> Option<Diagnosis> {
-    let claims = claims(scheme.algorithm, request);
     if claims.is_empty() {
         return None;
     }
@@ -361,6 +415,9 @@ fn bodies(body: &[u8]) -> Vec<(Option<Mistake>, Cow<'_, [u8]>)> {
     }
     if !body.is_empty() {
         add(Mistake::EmptyBody, Vec::new());
+    }
+    for (name, bytes) in recoded(body) {
+        add(Mistake::Charset(name), bytes);
     }
     let json = body.strip_prefix(MARK).unwrap_or(body).trim_ascii_end();
     for (how, bytes) in respelt(json) {

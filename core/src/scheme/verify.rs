@@ -11,9 +11,12 @@ use super::key::{Key, Material};
 use super::mac::{Mac, decode, same};
 use super::request::{Request, Values, body_hash, other_port, query};
 use super::template::{Part, Template};
-use super::{Algorithm, Place, Scheme, calendar};
+use super::{Algorithm, Place, Scheme, TimestampUnit, calendar};
 use crate::signature::TOKENS_MAX;
 use crate::time::{Millis, Timestamp};
+
+/// So many characters of a timestamp are told.
+const TIMESTAMP_SHOWN_MAX: usize = 40;
 
 /// What a value is for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,11 +63,26 @@ pub enum Fault {
     /// The URL is part of what is signed, and is not known.
     MissingUrl,
     /// The timestamp is not written as the scheme has it.
-    MalformedTimestamp,
-    /// The timestamp is this much older than now, which the tolerance does not allow.
-    TooOld(Millis),
-    /// The timestamp is this far in the future, which the tolerance does not allow.
-    TooNew(Millis),
+    MalformedTimestamp {
+        /// What stands there, shortened if it is long.
+        value: String,
+        /// How the scheme has it.
+        unit: TimestampUnit,
+    },
+    /// The timestamp is older than the tolerance allows.
+    TooOld {
+        /// How much older than now it is.
+        age: Millis,
+        /// How far from now it may be.
+        tolerance: Millis,
+    },
+    /// The timestamp is further in the future than the tolerance allows.
+    TooNew {
+        /// How far from now it is.
+        ahead: Millis,
+        /// How far from now it may be.
+        tolerance: Millis,
+    },
     /// The signature is in none of the places, or not in the encoding, of the scheme.
     NoUsableSignature,
     /// The body is not the one whose hash is in the URL.
@@ -82,9 +100,9 @@ impl Fault {
             Self::Repeated { .. } => "repeated",
             Self::AmbiguousId => "ambiguous-id",
             Self::MissingUrl => "missing-url",
-            Self::MalformedTimestamp => "malformed-timestamp",
-            Self::TooOld(_) => "too-old",
-            Self::TooNew(_) => "too-new",
+            Self::MalformedTimestamp { .. } => "malformed-timestamp",
+            Self::TooOld { .. } => "too-old",
+            Self::TooNew { .. } => "too-new",
             Self::NoUsableSignature => "no-usable-signature",
             Self::BodyHash => "body-hash",
             Self::Mismatch => "mismatch",
@@ -99,12 +117,20 @@ impl fmt::Display for Fault {
             Self::Repeated { role, place } => write!(f, "{role} is there more than once: {place}"),
             Self::AmbiguousId => f.write_str("the id holds the separator of what is signed"),
             Self::MissingUrl => f.write_str("the scheme signs the URL, which is not known"),
-            Self::MalformedTimestamp => {
-                f.write_str("the timestamp is not written as the scheme has it")
+            Self::MalformedTimestamp { value, unit } => write!(
+                f,
+                "the timestamp is `{}`, and the scheme has {}",
+                value.escape_debug(),
+                unit.form()
+            ),
+            Self::TooOld { age, tolerance } => {
+                write!(f, "the timestamp is {age} old, beyond the tolerance of {tolerance}")
             }
-            Self::TooOld(age) => write!(f, "the timestamp is {age} old, beyond the tolerance"),
-            Self::TooNew(ahead) => {
-                write!(f, "the timestamp is {ahead} in the future, beyond the tolerance")
+            Self::TooNew { ahead, tolerance } => {
+                write!(
+                    f,
+                    "the timestamp is {ahead} in the future, beyond the tolerance of {tolerance}"
+                )
             }
             Self::NoUsableSignature => {
                 f.write_str("no signature is in the place and in the encoding of the scheme")
@@ -139,18 +165,19 @@ impl Scheme {
         let found = self.values_at(&self.signature, Role::Signature, request)?;
         if let Some(tolerance) = tolerance {
             let sent_at = calendar::read(self.timestamp_unit, &values.timestamp);
-            let sent_at = sent_at.ok_or(Fault::MalformedTimestamp)?;
-            if now.since(sent_at) > tolerance {
-                return Err(Fault::TooOld(now.since(sent_at)));
+            let sent_at = sent_at.ok_or_else(|| self.malformed(&values.timestamp))?;
+            let (age, ahead) = (now.since(sent_at), sent_at.since(now));
+            if age > tolerance {
+                return Err(Fault::TooOld { age, tolerance });
             }
-            if sent_at.since(now) > tolerance {
-                return Err(Fault::TooNew(sent_at.since(now)));
+            if ahead > tolerance {
+                return Err(Fault::TooNew { ahead, tolerance });
             }
         }
         if self.signed.has(&Part::Timestamp)
             && calendar::read(self.timestamp_unit, &values.timestamp).is_none()
         {
-            return Err(Fault::MalformedTimestamp);
+            return Err(self.malformed(&values.timestamp));
         }
         let claimed: Vec<_> = found
             .iter()
@@ -170,6 +197,15 @@ impl Scheme {
             return Err(Fault::Mismatch);
         }
         if self.is_body_of_hash(&values) { Ok(()) } else { Err(Fault::BodyHash) }
+    }
+
+    fn malformed(&self, timestamp: &[u8]) -> Fault {
+        let text = String::from_utf8_lossy(timestamp);
+        let mut value: String = text.chars().take(TIMESTAMP_SHOWN_MAX).collect();
+        if value.len() < text.len() {
+            value.push('…');
+        }
+        Fault::MalformedTimestamp { value, unit: self.timestamp_unit }
     }
 
     /// Whether the body is the one whose hash is in the URL, if one is there.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::iter;
 
 use super::picture::{DARK, MARKS, class, escaped, longest, scale, told};
-use super::wording::{bound, range};
+use super::wording::{bound, range, retry_after};
 use super::{Inspected, about, span_text, time_text};
 use crate::output::number::{Counted, Grouped};
 use crate::output::table::{Column, Table};
@@ -35,6 +35,16 @@ pub(super) fn table(inspected: &[Inspected], to: &mut impl Write, paint: Paint) 
     }
     if behind.count() > 0 {
         limits.write(to, paint)?;
+        writeln!(to)?;
+    }
+    let mut asked = Table::new([Column::left("schedule"), Column::left("Retry-After")]);
+    for one in inspected {
+        if let Some(span) = one.asked {
+            asked.fact(&end_of(&one.source.name), retry_after(span, &one.source));
+        }
+    }
+    if inspected.iter().any(|one| one.asked.is_some()) {
+        asked.write(to, paint)?;
         writeln!(to)?;
     }
     let mut ends = Table::new([Column::left("schedule"), Column::left("if it fails")]);

@@ -24,12 +24,33 @@ pub(super) struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<RetryAfterRule>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_asked: Option<Asked>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<String>,
     attempts: Vec<Attempt>,
     #[serde(flatten)]
     facts: &'a Facts,
+}
+
+/// What a receiver asks for with each answer.
+#[derive(Serialize)]
+struct Asked {
+    asked_ms: u64,
+    /// The longest that counts, whatever is asked for.
+    most_ms: u64,
+    /// Whether it is an assumption that it counts: the sender publishes nothing about it.
+    assumed: bool,
+}
+
+impl Asked {
+    fn of(inspected: &Inspected) -> Option<Self> {
+        let Inspected { source, asked, .. } = inspected;
+        let most_ms = source.policy.classification.retry_after_max.get();
+        let assumed = source.assumes_retry_after;
+        asked.map(|asked| Self { asked_ms: asked.get(), most_ms, assumed })
+    }
 }
 
 #[derive(Serialize)]
@@ -79,6 +100,7 @@ pub(super) fn timeline(inspected: &Inspected) -> Document<'_> {
         note: source.note,
         jitter: source.policy.schedule.jitter,
         retry_after: bounds(source.policy.retry_after),
+        retry_after_asked: Asked::of(inspected),
         from: from.map(|start| start.to_string()),
         limits: facts.with_limits.then(|| inspected.limits.to_string()),
         attempts: timeline.entries.iter().map(attempt).collect(),
@@ -108,6 +130,8 @@ pub(super) struct Compared<'a> {
     certainty: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_attempt_at: Option<At>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_asked: Option<Asked>,
     #[serde(flatten)]
     facts: &'a Facts,
 }
@@ -119,6 +143,7 @@ pub(super) fn comparison(inspected: &[Inspected]) -> Vec<Compared<'_>> {
             schedule: &source.name,
             source: &source.source,
             certainty: source.certainty.map(|certainty| certainty.as_str()),
+            retry_after_asked: Asked::of(inspected),
             last_attempt_at: from.map(|start| at(start, facts.last_attempt_since_event)),
             facts,
         }

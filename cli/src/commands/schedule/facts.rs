@@ -8,7 +8,7 @@ use super::burst::Burst;
 use super::crowd::Crowd;
 use super::lives::{Lives, spread};
 use super::source::{Afterwards, Source};
-use super::timeline::{Count, HOUR_MS, Spread, Timeline};
+use super::timeline::{Bounds, Count, HOUR_MS, Spread, Timeline};
 
 /// The facts that matter about a policy.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -18,6 +18,9 @@ pub(super) struct Facts {
     /// How many attempts a delivery gets.
     pub(super) attempts_made: Count,
     pub(super) last_attempt_since_event: Spread,
+    /// The attempts that are possible, and that no sampled life came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) attempts_unreached: Option<Unreached>,
     /// How many of them fall into the first hour.
     pub(super) requests_first_hour: Count,
     /// The longest outage from the event on after which there is still an attempt.
@@ -33,6 +36,18 @@ pub(super) struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) outage: Option<Outage>,
     pub(super) afterwards: Afterwards,
+}
+
+/// Attempts at the end of a schedule of which nothing is known but that they can be made. They are
+/// those without limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(super) struct Unreached {
+    pub(super) first: u32,
+    pub(super) last: u32,
+    /// How many lives were drawn.
+    pub(super) lives: u64,
+    /// When the last of them can be made.
+    pub(super) last_since_event: Bounds,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -80,6 +95,10 @@ impl Window {
     /// Whether an attempt falls into it that is made at this time.
     pub(super) fn holds(self, made: Spread) -> Within {
         let Spread { lowest_ms, highest_ms, .. } = made;
+        self.holds_within(Bounds { lowest_ms, highest_ms })
+    }
+
+    fn holds_within(self, Bounds { lowest_ms, highest_ms }: Bounds) -> Within {
         if lowest_ms >= self.start_ms && highest_ms < self.end_ms {
             Within::Yes
         } else if highest_ms < self.start_ms || lowest_ms >= self.end_ms {
@@ -116,18 +135,30 @@ impl Facts {
             with_limits: limited.is_some(),
             attempts_made,
             last_attempt_since_event: last,
+            attempts_unreached: Unreached::of(timeline),
             requests_first_hour,
             survived_outage: Survived {
                 for_sure_ms: survived.lowest_ms,
                 mean_ms: survived.mean_ms,
                 at_best_ms: survived.highest_ms,
             },
-            longest_wait_after_recovery_ms: timeline.longest_wait_ms(),
+            longest_wait_after_recovery_ms: timeline.longest_wait_ms,
             longest_quiet_after_recovery_ms: limited.map(|crowd| crowd.quiet_ms_max),
             events: crowd.map(|crowd| crowd.burst.clone()),
             outage,
             afterwards: source.afterwards,
         }
+    }
+}
+
+impl Unreached {
+    fn of(timeline: &Timeline) -> Option<Self> {
+        let last_since_event = *timeline.unreached.last()?;
+        let reached = timeline.entries.last()?.attempt;
+        let count = u32::try_from(timeline.unreached.len()).unwrap_or(u32::MAX);
+        let (first, last) = (reached + 1, reached.saturating_add(count));
+        let lives = timeline.lives.len() as u64;
+        Some(Self { first, last, lives, last_since_event })
     }
 }
 
@@ -138,6 +169,8 @@ impl Outage {
         let Window { start_ms, end_ms } = window;
         let count = |counted: &dyn Fn(Within) -> bool| {
             let made = timeline.entries.iter().map(|entry| window.holds(entry.since_event));
+            let made =
+                made.chain(timeline.unreached.iter().map(|bounds| window.holds_within(*bounds)));
             made.filter(|within| counted(*within)).count() as u64
         };
         let within = |at| at <= age_max && (start_ms..end_ms).contains(&at);

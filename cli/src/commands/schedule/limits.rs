@@ -97,18 +97,28 @@ pub(super) fn open() -> GateRule {
 /// Reads `FAILURES:PAUSE` or `FAILURES:PAUSE:LONGEST`: each pause is twice the one before, up to the
 /// longest; without one, pauses do not grow.
 pub(super) fn breaker(text: &str) -> Result<BreakerRule, String> {
+    let wrong = || {
+        "write failures in a row, the first pause and perhaps the longest, as in 20:1m or 20:1m:1h"
+            .to_owned()
+    };
     let read = || {
         let mut parts = text.split(':');
         let failures_in_a_row = parts.next()?.parse().ok().filter(|failures| *failures > 0)?;
         let pause = parts.next()?.parse().ok()?;
         let pause_max = parts.next().map_or(Some(pause), |longest| longest.parse().ok())?;
         let rule = BreakerRule { failures_in_a_row, pause, pause_max, ..BreakerRule::default() };
-        (parts.next().is_none() && rule.check().is_none()).then_some(rule)
+        parts.next().is_none().then_some(rule)
     };
-    read().ok_or_else(|| {
-        "write failures in a row, the first pause and perhaps the longest, as in 20:1m or 20:1m:1h"
-            .to_owned()
-    })
+    let rule = read().ok_or_else(wrong)?;
+    let BreakerRule { pause, pause_max, .. } = rule;
+    match rule.check() {
+        None => Ok(rule),
+        Some(_) if pause_max < pause => Err(format!(
+            "the longest pause, {pause_max}, is below the first, {pause}: write it at least as long, or \
+             leave it out"
+        )),
+        Some((_, problem)) => Err(format!("a pause {problem}")),
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ struct Life {
 }
 
 /// What was drawn for one attempt.
+#[derive(Default)]
 pub(super) struct Drawn {
     pub(super) mean_65536: u128,
     pub(super) p50_ms: u64,
@@ -80,6 +81,12 @@ impl Lives {
         let mut newest: Vec<_> = newest.collect();
         newest.sort_unstable();
         percentile(&newest, percent)
+    }
+
+    /// Whether any life made the attempt of this number, and no older than that.
+    pub(super) fn reach(&self, attempt: u32, age_max: u64) -> bool {
+        let at = attempt as usize - 1;
+        self.lives.iter().any(|life| life.attempts_ms.get(at).is_some_and(|at| *at <= age_max))
     }
 
     /// When each life made its last attempt of at most that age, earliest first.

@@ -2,13 +2,12 @@
 
 use std::io::{self, Write};
 
-use hookproof_core::time::Millis;
-
 use super::document::{self, Listed};
 use super::facts::Within;
 use super::timeline::{Entry, Spread};
 use super::wording::{
     after_recovery, at_once, bound, counted, first_hour, grounds, limits, outage, outlasts,
+    retry_after, unreached,
 };
 use super::{Inspected, about, span_text, time_text};
 use crate::output::number::Grouped;
@@ -127,13 +126,16 @@ fn facts(inspected: &Inspected) -> Table {
         facts.fact("note", source.note);
     }
     if let Some(asked) = inspected.asked {
-        facts.fact("Retry-After", retry_after(asked, inspected));
+        facts.fact("Retry-After", retry_after(asked, source));
     }
     if let (true, Some(burst)) = (found.with_limits, &found.events) {
         let is_drawn = inspected.timeline.is_spread();
         facts.fact("limits", limits(&inspected.limits, burst, is_drawn));
     }
     facts.fact("attempts", counted(found.attempts_made));
+    if let Some(of) = found.attempts_unreached {
+        facts.fact("not shown", unreached(of, found.with_limits));
+    }
     if let Some(age_max) = source.policy.life.age_max {
         let what = format!("{age_max}: an attempt that would begin later is not made");
         facts.fact("greatest age", what);
@@ -168,24 +170,6 @@ fn last_attempt(inspected: &Inspected) -> String {
         last.push_str(&format!("; at {at}{bound}"));
     }
     last
-}
-
-/// What the receiver asks for, and how much of it counts.
-fn retry_after(asked: Millis, inspected: &Inspected) -> String {
-    let policy = &inspected.source.policy;
-    let rule = policy.retry_after;
-    let counts = asked.min(policy.classification.retry_after_max).max(rule.min);
-    let mut text = format!("{asked} after each attempt");
-    if counts != asked {
-        text.push_str(&format!("; it counts as {counts}"));
-    }
-    if let Some(percent) = rule.percent_max {
-        text.push_str(&format!("; it counts for at most {percent} % of the wait"));
-    }
-    if rule.jitters {
-        text.push_str(", and the jitter is drawn around that");
-    }
-    text
 }
 
 /// The presets.

@@ -1,9 +1,10 @@
 //! Where a policy comes from: a preset by its name, or a file.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
+use hookproof_core::gate::GateRule;
+use hookproof_core::life::Life;
 use hookproof_core::policy::Policy;
 use hookproof_core::preset::{self, Certainty};
 use serde::Serialize;
@@ -22,6 +23,8 @@ pub(super) struct Source {
     pub(super) certainty: Option<Certainty>,
     pub(super) note: &'static str,
     pub(super) policy: Policy,
+    /// Whether what counts of a `Retry-After` is our assumption: a sender does not publish it.
+    pub(super) assumes_retry_after: bool,
     pub(super) afterwards: Afterwards,
 }
 
@@ -47,13 +50,40 @@ struct Own {
     phase: &'static str,
     kept_for_replay: bool,
     owner_told: bool,
+    /// What becomes of one that still waits when its breaker's rule gives the endpoint up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    if_given_up: Option<Waiting>,
 }
 
-/// What our own sender does.
-const OWN: Afterwards = Afterwards {
-    what: Some("the delivery is dead: kept for replay, and its owner is told"),
-    own: Some(Own { phase: "dead", kept_for_replay: true, owner_told: true }),
-};
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+struct Waiting {
+    phase: &'static str,
+    goes_on_once_enabled: bool,
+    grows_too_old: bool,
+}
+
+/// What our own sender does under a policy with this life, behind this gate.
+fn own(life: &Life, gate: &GateRule) -> Afterwards {
+    let gives_up = gate.breaker.as_ref().is_some_and(|rule| rule.disable.is_some());
+    let grows_too_old = life.age_max.is_some();
+    let what = match (gives_up, grows_too_old) {
+        (false, _) => "the delivery is dead: kept for replay, and its owner is told",
+        (true, false) => {
+            "after its last attempt the delivery is dead: kept for replay, and its owner is told; \
+             one that still waits when the endpoint is given up is kept, and goes on once somebody \
+             enables the endpoint"
+        }
+        (true, true) => {
+            "after its last attempt, or at the greatest age, the delivery is dead: kept for replay, \
+             and its owner is told; one that still waits when the endpoint is given up is kept \
+             until that age, and goes on if somebody enables the endpoint before"
+        }
+    };
+    let waiting = Waiting { phase: "scheduled", goes_on_once_enabled: true, grows_too_old };
+    let if_given_up = gives_up.then_some(waiting);
+    let own = Own { phase: "dead", kept_for_replay: true, owner_told: true, if_given_up };
+    Afterwards { what: Some(what), own: Some(own) }
+}
 
 impl Source {
     /// The preset of this name.
@@ -65,29 +95,32 @@ impl Source {
             certainty: Some(preset.certainty),
             note: preset.note,
             policy: preset.policy(),
+            assumes_retry_after: !preset.publishes_retry_after(),
             afterwards: Afterwards { what: preset.afterwards, own: None },
         })
     }
 
     /// The policy in this file: JSON if its name says so, else TOML.
     pub(super) fn file(path: &Path) -> Result<Self, Failure> {
-        let text = fs::read_to_string(path).map_err(|error| {
-            Failure::usage(
-                format!("cannot read the policy {}: {error}", path.display()),
-                "give the path of a TOML or JSON file with the fields of [sender.policy]",
-            )
-        })?;
-        let is_json =
-            path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-        let policy = if is_json { json(path, &text)? } else { toml(path)? };
+        let policy = checked(path)?;
         Ok(Self {
             name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             source: path.display().to_string(),
             certainty: None,
             note: "",
+            afterwards: own(&policy.life, &policy.gate),
             policy,
-            afterwards: OWN,
+            assumes_retry_after: false,
         })
+    }
+
+    /// The same behind another gate than the policy's.
+    pub(super) fn behind(self, gate: &GateRule) -> Self {
+        let afterwards = match self.is_preset() {
+            true => self.afterwards,
+            false => own(&self.policy.life, gate),
+        };
+        Self { afterwards, ..self }
     }
 
     /// Whether it is the schedule of somebody else, who says nothing of a gate.
@@ -119,7 +152,7 @@ impl Source {
     }
 }
 
-fn toml(path: &Path) -> Result<Policy, Failure> {
+fn checked(path: &Path) -> Result<Policy, Failure> {
     let file = config::read::<Policy>(path, PAGE)?;
     match file.content.validate() {
         Ok(()) => Ok(file.content),
@@ -128,21 +161,6 @@ fn toml(path: &Path) -> Result<Policy, Failure> {
             Err(file.invalid(error.field(), &problem))
         }
     }
-}
-
-fn json(path: &Path, text: &str) -> Result<Policy, Failure> {
-    let help = &config::fields_in(PAGE);
-    let shown = path.display();
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let policy: Policy = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let field = error.path().to_string();
-        Failure::usage(format!("{shown}: `{field}`: {}", error.inner()), help)
-    })?;
-    deserializer
-        .end()
-        .map_err(|error| Failure::usage(format!("{shown}: after the policy: {error}"), help))?;
-    policy.validate().map_err(|error| Failure::usage(format!("{shown}: {error}"), help))?;
-    Ok(policy)
 }
 
 fn unknown(name: &str) -> Failure {

@@ -6,20 +6,25 @@ use hookproof_core::schedule::Jitter;
 use hookproof_core::time::Millis;
 use serde::Serialize;
 
-use super::lives::{Lives, spread};
+use super::lives::{Drawn, Lives, spread};
 
 /// The attempts of a policy whose receiver never takes the event; at least one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Timeline {
     pub(super) entries: Vec<Entry>,
+    /// Those that are possible, and that no life came to; they follow the entries.
+    pub(super) unreached: Vec<Bounds>,
     /// When the last attempt is made that the greatest age still allows.
     pub(super) last: Spread,
     /// How many attempts are made: fewest, in thousandths on average, most.
     pub(super) attempts: Count,
     /// The same, within the first hour.
     pub(super) first_hour: Count,
+    /// The longest wait before an attempt that is possible; `None` where there is but one.
+    pub(super) longest_wait_ms: Option<u64>,
     /// The shares of `OUTAGES` are told of these lives.
     pub(super) lives: Lives,
+    is_spread: bool,
 }
 
 /// One attempt.
@@ -52,6 +57,13 @@ impl Spread {
     }
 }
 
+/// When an attempt can be made at the earliest and at the latest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(super) struct Bounds {
+    pub(super) lowest_ms: u64,
+    pub(super) highest_ms: u64,
+}
+
 /// How many there can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(super) struct Count {
@@ -71,20 +83,27 @@ impl Timeline {
         let mut lives = Lives::new(policy);
         let mut entries = vec![FIRST];
         let (mut lowest, mut mean_65536, mut highest) = (0_u64, 0_u128, 0_u64);
+        let mut is_reached = true;
         for attempt in 1..policy.schedule.attempts_max() {
             let Some(draw) = policy.draw(attempt, None, retry_after) else { break };
             let bounds = draw.bounds();
             if lowest.saturating_add(bounds.lowest.get()) > age_max {
                 break;
             }
-            let drawn = lives.go_on(policy, attempt, retry_after);
+            // Once each life is too old, nothing but the bounds is left to tell.
+            is_reached = is_reached && lives.reach(attempt, age_max);
+            let drawn = match is_reached {
+                true => lives.go_on(policy, attempt, retry_after),
+                false => Drawn::default(),
+            };
             lowest = lowest.saturating_add(bounds.lowest.get());
             highest = highest.saturating_add(bounds.highest.get());
             // Decorrelated waits depend on the one before: there only the lives know the middle.
-            let (mean, p50_ms, p95_ms) = if policy.schedule.jitter == Jitter::Decorrelated {
-                (drawn.mean_65536, drawn.p50_ms, drawn.p95_ms)
-            } else {
+            let has_form = policy.schedule.jitter != Jitter::Decorrelated;
+            let (mean, p50_ms, p95_ms) = if has_form && is_reached {
                 (draw.mean_65536(), draw.percentile(50).get(), draw.percentile(95).get())
+            } else {
+                (drawn.mean_65536, drawn.p50_ms, drawn.p95_ms)
             };
             mean_65536 = mean_65536.saturating_add(mean);
             let wait = Spread {
@@ -97,8 +116,8 @@ impl Timeline {
             let since_event = Spread {
                 lowest_ms: lowest,
                 mean_ms: whole(mean_65536),
-                p50_ms: lives.percentile(50),
-                p95_ms: lives.percentile(95),
+                p50_ms: if is_reached { lives.percentile(50) } else { 0 },
+                p95_ms: if is_reached { lives.percentile(95) } else { 0 },
                 highest_ms: highest,
             };
             entries.push(Entry { attempt: attempt + 1, wait, since_event });
@@ -119,20 +138,21 @@ impl Timeline {
         let mean_thousandths = lives.count(|at| at <= age_max).mean_thousandths;
         let attempts = count(sure, mean_thousandths, entries.len());
         let last = last(&entries, &lives, age_max);
+        let longest_wait_ms = entries.iter().skip(1).map(|entry| entry.wait.highest_ms).max();
+        let is_spread = entries.iter().any(|entry| entry.wait.lowest_ms != entry.wait.highest_ms);
+        // Each life has its first attempt.
+        let reached = entries.partition_point(|entry| lives.reach(entry.attempt, age_max));
+        let unreached = entries.split_off(reached.max(1)).into_iter();
+        let unreached = unreached.map(|entry| bounds(entry, age_max)).collect();
         for entry in &mut entries {
             entry.since_event = up_to(entry, &lives, age_max);
         }
-        Self { entries, last, attempts, first_hour, lives }
+        Self { entries, unreached, last, attempts, first_hour, longest_wait_ms, lives, is_spread }
     }
 
     /// Whether any wait is left to chance.
     pub(super) fn is_spread(&self) -> bool {
-        self.entries.iter().any(|entry| entry.wait.lowest_ms != entry.wait.highest_ms)
-    }
-
-    /// The longest time between the end of an outage and the next attempt, if there is one.
-    pub(super) fn longest_wait_ms(&self) -> Option<u64> {
-        self.entries.iter().skip(1).map(|entry| entry.wait.highest_ms).max()
+        self.is_spread
     }
 }
 
@@ -166,7 +186,7 @@ fn last(entries: &[Entry], lives: &Lives, age_max: u64) -> Spread {
     }
 }
 
-/// When an attempt is made, by those that make it: beyond the greatest age none is.
+/// When an attempt is made, by the lives that make it: beyond the greatest age none does.
 fn up_to(entry: &Entry, lives: &Lives, age_max: u64) -> Spread {
     let all = entry.since_event;
     if all.highest_ms <= age_max {
@@ -174,10 +194,14 @@ fn up_to(entry: &Entry, lives: &Lives, age_max: u64) -> Spread {
     }
     let mut made = lives.nths(entry.attempt);
     made.retain(|at| *at <= age_max);
-    // Of so many lives none came to it: all that is known is when it can be earliest.
-    let earliest = || spread(&[all.lowest_ms]).unwrap_or(NONE);
-    let drawn = spread(&made).unwrap_or_else(earliest);
+    let drawn = spread(&made).unwrap_or(NONE);
     Spread { lowest_ms: all.lowest_ms, highest_ms: age_max, ..drawn }
+}
+
+/// When an attempt can be made: beyond the greatest age none is.
+fn bounds(entry: Entry, age_max: u64) -> Bounds {
+    let Spread { lowest_ms, highest_ms, .. } = entry.since_event;
+    Bounds { lowest_ms, highest_ms: highest_ms.min(age_max) }
 }
 
 fn whole(mean_65536: u128) -> u64 {

@@ -1,13 +1,15 @@
 //! The facts in words.
 
 use hookproof_core::preset::Certainty;
+use hookproof_core::time::Millis;
 use jiff::Timestamp as Calendar;
 
 use super::burst::Burst;
-use super::facts::{Facts, Outage};
+use super::facts::{Facts, Outage, Unreached};
 use super::limits::Limits;
 use super::lives::LIVES;
-use super::timeline::{Count, Spread};
+use super::source::Source;
+use super::timeline::{Bounds, Count, Spread};
 use super::{about, span_text, time_text};
 use crate::output::number::{Counted, Grouped};
 
@@ -31,6 +33,48 @@ pub(super) fn counted(count: Count) -> String {
             format!("{range}, {}.{} on average", Grouped(tenths / 10), tenths % 10)
         }
     }
+}
+
+/// What the receiver asks for, and how much of it counts.
+pub(super) fn retry_after(asked: Millis, source: &Source) -> String {
+    let policy = &source.policy;
+    let rule = policy.retry_after;
+    let counts = asked.min(policy.classification.retry_after_max).max(rule.min);
+    let mut text = format!("{asked} after each attempt");
+    if counts != asked {
+        text.push_str(&format!("; it counts as {counts}"));
+    }
+    if let Some(percent) = rule.percent_max {
+        text.push_str(&format!("; it counts for at most {percent} % of the wait"));
+    }
+    if rule.jitters {
+        text.push_str(", and the jitter is drawn around that");
+    }
+    if source.assumes_retry_after {
+        let most = policy.classification.retry_after_max;
+        text.push_str(&format!(
+            "; that it counts is an assumption: what this sender makes of a Retry-After is not \
+             published, so Hookproof's own bound is used, {most}"
+        ));
+    }
+    text
+}
+
+/// The attempts that no life came to.
+pub(super) fn unreached(of: Unreached, with_limits: bool) -> String {
+    let Unreached { first, last, lives, last_since_event: Bounds { lowest_ms, highest_ms } } = of;
+    let limits = if with_limits { "without the limits, " } else { "" };
+    let [lives, from, to] = [lives, u64::from(first), u64::from(last)].map(Grouped);
+    let (attempts, them) = match first == last {
+        true => (format!("attempt {from} is"), "it"),
+        false => (format!("attempts {from} to {to} are"), "them"),
+    };
+    let (lowest, highest) = (span_text(lowest_ms), span_text(highest_ms));
+    let when = if lowest == highest { highest } else { format!("{lowest} to {highest}") };
+    format!(
+        "{limits}{attempts} possible, but none of {lives} sampled lives came to {them}; the last \
+         possible is {when} after the event"
+    )
 }
 
 /// A number, or the two ends of a range.

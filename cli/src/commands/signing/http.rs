@@ -27,12 +27,17 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<RawRequest, Failure> {
         return Err(wrong("its first line does not begin with a method"));
     }
     let mut headers = Vec::new();
-    loop {
+    // The first line is that of the method.
+    for number in 2.. {
         let line = line(&mut rest).ok_or_else(|| wrong("it has no empty line before the body"))?;
         if line.is_empty() {
             break;
         }
-        headers.push(header(line).ok_or_else(|| wrong("a header line has no name and colon"))?);
+        let header = header(line);
+        headers
+            .push(header.ok_or_else(|| {
+                wrong(&format!("line {number}, a header, has no name and colon"))
+            })?);
     }
     let (body, note) = body(&headers, rest)?;
     let host = value(&headers, "host").unwrap_or_default();
@@ -57,11 +62,16 @@ fn body(headers: &[(String, Vec<u8>)], rest: &[u8]) -> Result<(Vec<u8>, Option<S
     if value(headers, "transfer-encoding").is_some() {
         return Err(wrong("its body is in chunks: put the bare body behind the headers"));
     }
-    let length = value(headers, "content-length").and_then(|text| text.parse::<usize>().ok());
     let there = rest.len();
-    let Some(length) = length.filter(|length| *length != there) else {
-        return Ok((rest.to_vec(), None));
+    let Some(text) = value(headers, "content-length") else { return Ok((rest.to_vec(), None)) };
+    let digits = Some(&text).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+    let Some(length) = digits.and_then(|text| text.parse::<usize>().ok()) else {
+        let text = text.escape_debug();
+        return Err(wrong(&format!("its Content-Length, `{text}`, is no number of bytes")));
     };
+    if length == there {
+        return Ok((rest.to_vec(), None));
+    }
     let body = rest.get(..length).unwrap_or(rest).to_vec();
     let note = format!("Content-Length is {length}, and the file has {there} bytes of body");
     Ok((body, Some(note)))
@@ -125,6 +135,10 @@ mod tests {
             "post / HTTP/1.1\n\n",
             "{}\n\n",
             "POST / H\nnone\n\n",
+            "POST / H\nContent-Length: -5\n\nhello",
+            "POST / H\nContent-Length: +5\n\nhello",
+            "POST / H\nContent-Length: 1e1\n\nhello",
+            "POST / H\nContent-Length:\n\nhello",
             "POST / H\nTransfer-Encoding: chunked\n\n0\n\n",
         ] {
             assert!(parse(wrong.as_bytes()).is_err(), "{wrong:?}");

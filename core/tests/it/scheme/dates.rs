@@ -106,7 +106,7 @@ fn what_is_no_date_of_rfc_3339_is_malformed() {
         // An empty value counts as none.
         let is_told = match fault_at(text, super::NOW) {
             Fault::Missing { .. } => text.is_empty(),
-            fault => fault == Fault::MalformedTimestamp,
+            fault => matches!(fault, Fault::MalformedTimestamp { .. }),
         };
         assert!(is_told, "{text}");
     }
@@ -162,6 +162,6 @@ proptest! {
         let now = Timestamp::from_millis(utc * 1000 + ms);
         prop_assert_eq!(fault_at(&text, now), Fault::NoUsableSignature);
         let later = now.plus(Millis::new(1));
-        prop_assert_eq!(fault_at(&text, later), Fault::TooOld(Millis::new(1)));
+        prop_assert_eq!(fault_at(&text, later), Fault::TooOld { age: Millis::new(1), tolerance: Millis::ZERO });
     }
 }

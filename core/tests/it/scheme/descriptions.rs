@@ -2,7 +2,7 @@
 
 use hookproof_core::scheme::{
     Algorithm, ChallengeError, Encoding, Fault, Key, KeyError, KeyForm, Message, Place, Role,
-    Scheme, SignError, known,
+    Scheme, SignError, TimestampUnit, known,
 };
 use hookproof_core::secret::SecretError;
 use hookproof_core::time::Millis;
@@ -175,9 +175,20 @@ fn each_fault_has_a_name_and_says_what_is_wrong_and_where() {
         "the timestamp is there more than once: `X-A`",
     );
     check(
-        Fault::TooOld(Millis::from_minutes(6)),
+        Fault::TooOld { age: Millis::from_minutes(6), tolerance: Millis::from_minutes(5) },
         "too-old",
-        "the timestamp is 6m old, beyond the tolerance",
+        "the timestamp is 6m old, beyond the tolerance of 5m",
+    );
+    check(
+        Fault::TooNew { ahead: Millis::from_hours(1), tolerance: Millis::from_secs(30) },
+        "too-new",
+        "the timestamp is 1h in the future, beyond the tolerance of 30s",
+    );
+    check(
+        Fault::MalformedTimestamp { value: "1.5\n".to_owned(), unit: TimestampUnit::Seconds },
+        "malformed-timestamp",
+        "the timestamp is `1.5\\n`, and the scheme has whole seconds since 1970, in plain digits, as in \
+         1767225600",
     );
     check(
         Fault::Mismatch,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use hookproof_core::scheme::{Key, Message, Mistake, Request, Scheme, TimestampUnit, diagnose};
 use hookproof_core::time::Timestamp;
+use sha2::{Digest as _, Sha256};
 
 use super::{NOW, carried, fields, key, scheme};
 
@@ -12,9 +13,11 @@ const BODY: &[u8] = br#"{"a": 1, "b": "x/y"}"#;
 const URL: &str = "https://example.org/hooks";
 
 /// All codes there are.
-const CODES: [&str; 16] = [
+const CODES: [&str; 21] = [
+    "bare-signature",
     "body-reserialised",
     "byte-order-mark",
+    "charset",
     "clock",
     "empty-body",
     "encoding",
@@ -25,7 +28,10 @@ const CODES: [&str; 16] = [
     "other-parts",
     "other-scheme",
     "other-url",
+    "plain-hash",
+    "quotes",
     "secret-decoding",
+    "separator",
     "signed-timestamp-unit",
     "timestamp-unit",
     "trailing-newline",
@@ -298,6 +304,81 @@ fn of_the_header() -> Vec<Case> {
     ]
 }
 
+fn of_the_form() -> Vec<Case> {
+    let stripe = || Sent::by("stripe", "k");
+    let standard = || Sent::by("standard-webhooks", WHSEC);
+    let alone = |text: &str| text.rsplit_once("v1=").expect("a signature").1.to_owned();
+    vec![
+        (github().with_signature(|text| format!("\"{text}\"")), "quotes", "without them"),
+        (github().with_signature(|text| text.replace('=', "='") + "'"), "quotes", "without them"),
+        (
+            standard().with(|sent| {
+                for (_, value) in &mut sent.headers {
+                    *value = [b"\"", &value[..], b"\""].concat();
+                }
+            }),
+            "quotes",
+            "without them",
+        ),
+        (
+            stripe().with_signature(|text| text.replace(',', ";")),
+            "separator",
+            "separated by `;`, and should be by `,`",
+        ),
+        (
+            standard().with_signature(|text| format!("v1,AAAA;{text}")),
+            "separator",
+            "separated by `;`, and should be by ` `",
+        ),
+        (stripe().with_signature(alone), "bare-signature", "should have `t=…,v1=…`"),
+        (
+            stripe().with_signature(|text| format!("v1={}", alone(text))),
+            "bare-signature",
+            "nobody can tell whether it is right",
+        ),
+    ]
+}
+
+fn of_the_charset() -> Vec<Case> {
+    let sent = |signed: &[u8], arrived: &[u8]| {
+        let github = scheme("github");
+        Sent::signed(&github, &[key(&github, "secret")], signed)
+            .with_body(arrived)
+            .with(|sent| sent.secrets = vec!["secret"])
+    };
+    let text = "{\"a\": \"é\"}";
+    let latin_1 = b"{\"a\": \"\xe9\"}";
+    let units = || text.encode_utf16();
+    let low_first: Vec<_> = units().flat_map(u16::to_le_bytes).collect();
+    let high_first: Vec<_> = units().flat_map(u16::to_be_bytes).collect();
+    vec![
+        (sent(latin_1, text.as_bytes()), "charset", "signed in Latin-1"),
+        (sent(text.as_bytes(), latin_1), "charset", "signed in UTF-8"),
+        (sent(&low_first, text.as_bytes()), "charset", "signed in UTF-16, low byte first"),
+        (sent(&high_first, text.as_bytes()), "charset", "signed in UTF-16, high byte first"),
+    ]
+}
+
+fn of_a_hash() -> Vec<Case> {
+    let hashed = |name: &str, pieces: &[&[u8]], told| {
+        let hash = Sha256::digest(pieces.concat());
+        let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sent = Sent::by(name, "secret").with_signature(|text| {
+            let (before, _) = text.rsplit_once('=').expect("a prefix");
+            format!("{before}={hex}")
+        });
+        (sent, "plain-hash", told)
+    };
+    let timed = [b"1700000000.", BODY].concat();
+    vec![
+        hashed("github", &[BODY], "without any secret"),
+        hashed("github", &[b"secret", BODY], "of the secret and what is signed"),
+        hashed("github", &[BODY, b"secret"], "of what is signed and the secret"),
+        hashed("stripe", &[b"secret", &timed], "of the secret and what is signed"),
+        hashed("stripe", &[BODY], "without any secret"),
+    ]
+}
+
 fn of_the_time() -> Vec<Case> {
     let slack = scheme("slack");
     let in_ms = Scheme { timestamp_unit: TimestampUnit::Milliseconds, ..slack.clone() };
@@ -309,8 +390,18 @@ fn of_the_time() -> Vec<Case> {
             sent.secrets = vec!["secret"];
         })
     };
+    let signed_for = |name: &str, unit: TimestampUnit| {
+        let wrong = Scheme { timestamp_unit: unit, ..scheme(name) };
+        Sent::signed(&wrong, &[key(&wrong, "secret")], BODY).with(|sent| {
+            sent.scheme = scheme(name);
+            sent.secrets = vec!["secret"];
+        })
+    };
     vec![
         (signed_in_ms(), "timestamp-unit", "in milliseconds"),
+        (signed_for("zendesk", TimestampUnit::Seconds), "timestamp-unit", "in seconds"),
+        (signed_for("zendesk", TimestampUnit::Milliseconds), "timestamp-unit", "in milliseconds"),
+        (signed_for("slack", TimestampUnit::Rfc3339), "timestamp-unit", "in RFC 3339"),
         (
             Sent::signed(&in_secs, &keys, BODY)
                 .with(|sent| {
@@ -402,6 +493,9 @@ fn each_usual_mistake_is_named_and_nothing_else() {
         of_the_spelling(),
         of_the_secret(),
         of_the_header(),
+        of_the_form(),
+        of_the_charset(),
+        of_a_hash(),
         of_the_time(),
         of_what_is_signed(),
         of_a_public_key(),
