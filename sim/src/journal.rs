@@ -1,5 +1,6 @@
 //! What happened in one history: the trace and the counts.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,7 @@ pub struct Line {
     /// Who.
     pub who: &'static str,
     /// What happened.
-    pub text: String,
+    pub text: Cow<'static, str>,
 }
 
 impl Line {
@@ -66,7 +67,12 @@ pub struct Counts {
 
 impl Journal {
     /// Adds a line to the trace.
-    pub(crate) fn line(&self, at: Timestamp, who: &'static str, text: impl Into<String>) {
+    pub(crate) fn line(
+        &self,
+        at: Timestamp,
+        who: &'static str,
+        text: impl Into<Cow<'static, str>>,
+    ) {
         self.lock().lines.push(Line { at, who, text: text.into() });
     }
 
@@ -85,27 +91,27 @@ impl Journal {
         let mut state = self.lock();
         *state.fired.entry(fault).or_insert(0) += 1;
         let text = if detail.is_empty() { fault.to_string() } else { format!("{fault}: {detail}") };
-        state.lines.push(Line { at, who, text });
+        state.lines.push(Line { at, who, text: text.into() });
     }
 
     /// A host passed a crash point.
     pub(crate) fn passed(&self, at: Timestamp, who: &'static str, point: CrashPoint) {
         let mut state = self.lock();
         *state.passed.entry(point).or_insert(0) += 1;
-        state.lines.push(Line { at, who, text: point.as_str().to_owned() });
+        state.lines.push(Line { at, who, text: point.as_str().into() });
     }
 
     /// A host ended at a crash point.
     pub(crate) fn crashed(&self, at: Timestamp, who: &'static str, point: CrashPoint) {
         let mut state = self.lock();
         *state.crashed_at.entry(point).or_insert(0) += 1;
-        state.lines.push(Line { at, who, text: format!("CRASH at {point}") });
+        state.lines.push(Line { at, who, text: format!("CRASH at {point}").into() });
     }
 
     /// Something broke that no fault explains.
     pub(crate) fn breakdown(&self, at: Timestamp, who: &'static str, what: &str) {
         let mut state = self.lock();
-        state.lines.push(Line { at, who, text: format!("BREAKDOWN {what}") });
+        state.lines.push(Line { at, who, text: format!("BREAKDOWN {what}").into() });
         state.breakdown.get_or_insert_with(|| format!("{who}: {what}"));
     }
 

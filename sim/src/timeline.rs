@@ -80,7 +80,7 @@ impl Timeline {
 
 fn row(line: &Line, lanes: &[&'static str]) -> Row {
     let place = |name: &str| lanes.iter().position(|lane| *lane == name);
-    let text = line.text.as_str();
+    let text = &*line.text;
     let tone = if text.starts_with(VIOLATION) {
         Tone::Violation
     } else if text.starts_with("CRASH at ") {

@@ -61,7 +61,7 @@ impl Record {
         text: impl FnOnce() -> String,
     ) {
         if let Some(lines) = &mut self.lines {
-            lines.push(Line { at: now, who, text: text() });
+            lines.push(Line { at: now, who, text: text().into() });
         }
     }
 

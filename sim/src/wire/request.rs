@@ -6,6 +6,9 @@ use bytes::Bytes;
 
 use super::witness::AttemptName;
 
+/// As many header fields as a request of a sender has, and a few more.
+const HEADERS_USUAL: usize = 16;
+
 /// A whole request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct RawRequest {
@@ -34,14 +37,12 @@ impl RawRequest {
         let mut lines = whole[..head_end - 4].split(|b| *b == b'\n').map(|l| l.trim_ascii_end());
         let request_line = std::str::from_utf8(lines.next()?).ok()?;
         let path = request_line.split(' ').nth(1)?.to_owned();
-        let headers: Vec<(Bytes, Bytes)> = lines
-            .filter_map(|line| {
-                let colon = line.iter().position(|b| *b == b':')?;
-                let name = std::str::from_utf8(&line[..colon]).ok()?.as_bytes();
-                let value = line[colon + 1..].trim_ascii();
-                Some((whole.slice_ref(name), whole.slice_ref(value)))
-            })
-            .collect();
+        let mut headers = Vec::with_capacity(HEADERS_USUAL);
+        headers.extend(lines.filter_map(|line| {
+            let colon = line.iter().position(|b| *b == b':')?;
+            let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+            Some((whole.slice_ref(name), whole.slice_ref(value)))
+        }));
         let length = headers
             .iter()
             .find(|(name, _)| name == "content-length")

@@ -38,8 +38,16 @@ pub(super) fn is_timely(request: &RawRequest, wall_s: i64) -> Option<bool> {
 
 /// A short digest, the same in every run: only whether two are equal matters.
 pub(super) fn digest(bytes: &[u8]) -> u64 {
+    digest_of(std::iter::once(bytes))
+}
+
+/// The same of several texts, none of which has a line feed.
+pub(super) fn digest_of<'a>(texts: impl Iterator<Item = &'a [u8]>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
+    for text in texts {
+        hasher.write(text);
+        hasher.write_u8(b'\n');
+    }
     hasher.finish()
 }
 

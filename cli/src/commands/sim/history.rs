@@ -55,7 +55,7 @@ pub(super) fn timeline(history: &History, with_steps: bool) -> Table {
         table.row([
             line.at.since(epoch()).get().to_string(),
             line.who.to_owned(),
-            line.text.clone(),
+            line.text.to_string(),
         ]);
     }
     table
@@ -119,7 +119,7 @@ pub(super) fn document(seed: u64, scenario: &Scenario, history: &History) -> Doc
     let line = |line: &Line| LineDocument {
         ms: line.at.since(epoch()).get(),
         host: line.who,
-        what: line.text.clone(),
+        what: line.text.to_string(),
     };
     Document {
         seed,

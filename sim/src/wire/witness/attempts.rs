@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::sometimes::Sometimes;
 use crate::wire::host::{RECEIVER, SENDER};
 use crate::wire::request::RawRequest;
-use crate::wire::verify::{digest, is_signed, is_timely, timestamp};
+use crate::wire::verify::{digest, digest_of, is_signed, is_timely, timestamp};
 
 /// An attempt: its delivery's id, and its number.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -93,7 +93,6 @@ impl Witness {
         };
         let route = self.names.route(&name.delivery);
         let id = request.header("webhook-id").unwrap_or_default();
-        let names: Vec<&[u8]> = request.headers.iter().map(|(name, _)| &name[..]).collect();
         let is_signed = self.is_signed(request);
         self.reached_by_signatures(request, self.keys_of(request));
         let published = self.bodies.get(&route.event).copied();
@@ -105,7 +104,7 @@ impl Witness {
             attempt: name.number,
             event: self.names.event(id),
             body: (body, published.unwrap_or(if is_on_trial { body } else { 0 })),
-            headers: digest(&names.join(&b"\n"[..])),
+            headers: digest_of(request.headers.iter().map(|(name, _)| &name[..])),
             timestamp: timestamp(request),
             wall: self.walls_since(began, at.wall),
             stood_still: self.stood_still_since(began, at.now),
