@@ -24,8 +24,12 @@ pub(crate) struct Counted(pub(crate) u64, pub(crate) &'static str);
 
 impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.0 == 1 { "" } else { "s" };
-        write!(f, "{} {}{plural}", Grouped(self.0), self.1)
+        let count = Grouped(self.0);
+        match (self.0, self.1.strip_suffix('y')) {
+            (1, _) => write!(f, "{count} {}", self.1),
+            (_, Some(stem)) => write!(f, "{count} {stem}ies"),
+            (_, None) => write!(f, "{count} {}s", self.1),
+        }
     }
 }
 
@@ -48,5 +52,7 @@ mod tests {
         assert_eq!(Counted(0, "event").to_string(), "0 events");
         assert_eq!(Counted(1, "event").to_string(), "1 event");
         assert_eq!(Counted(1000, "event").to_string(), "1,000 events");
+        assert_eq!(Counted(1, "history").to_string(), "1 history");
+        assert_eq!(Counted(2, "history").to_string(), "2 histories");
     }
 }

@@ -19,9 +19,11 @@ const PARTS: u64 = 1024;
 /// failed.
 ///
 /// Every outcome counts, and no other: the count is exact while the window holds at most
-/// [`WINDOW_INSTANTS_MAX`] distinct instants. Of more, neighbours are taken for one, as late as the
-/// later of them: then none is lost, and none counts longer than it should by `within` / 1024 or more,
-/// rounded up to a millisecond.
+/// [`WINDOW_INSTANTS_MAX`] distinct instants. Of more, successes are taken for one with what comes next, if
+/// both are in the same of 1,024 parts of the window; so failures are counted exactly, whatever the number
+/// of successes, while at most 500 distinct instants of the window have any. Of still more, neighbours of
+/// each kind are taken for one, as late as the later of them. None is lost, and none counts longer than it
+/// should by `within` / 1024 or more, rounded up to a millisecond.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowRule {
@@ -84,7 +86,10 @@ impl Outcomes {
             self.instants.pop_front();
         }
         if self.instants.len() > WINDOW_INSTANTS_MAX {
-            self.coarsen(window.within);
+            self.coarsen(window.within, |earlier| earlier.failures == 0);
+        }
+        if self.instants.len() > WINDOW_INSTANTS_MAX {
+            self.coarsen(window.within, |_| true);
         }
     }
 
@@ -119,15 +124,15 @@ impl Outcomes {
         }
     }
 
-    /// Takes the instants of each part of the window for one. The parts are fixed in time, so that
-    /// what is merged again and again does not move on with each time.
-    fn coarsen(&mut self, within: Millis) {
+    /// Takes instants of one part of the window for one with the next, if the earlier may be. The parts
+    /// are fixed in time, so that what is merged again and again does not move on with each time.
+    fn coarsen(&mut self, within: Millis, may_merge: impl Fn(&Instant) -> bool) {
         let length = i64::try_from(within.get().div_ceil(PARTS)).unwrap_or(i64::MAX).max(1);
         let part = |instant: &Instant| instant.at.as_millis().div_euclid(length);
         let fine = std::mem::take(&mut self.instants);
         for next in fine {
             match self.instants.back_mut() {
-                Some(last) if part(last) == part(&next) => last.absorb(next),
+                Some(last) if may_merge(last) && part(last) == part(&next) => last.absorb(next),
                 _ => self.instants.push_back(next),
             }
         }

@@ -32,6 +32,21 @@ fn of_more_instants_than_are_kept_apart_none_is_lost_and_none_counts_much_longer
 }
 
 #[test]
+fn however_many_successes_there_are_failures_count_for_as_long_as_the_window_and_no_longer() {
+    let rule = windowed(3_600_000, 3, 0, 4);
+    let successes = (1..=3_000).map(|second| (second * 1_000, Success));
+    let trace = |last| {
+        let first = [(0, Failure), (500, Failure)];
+        first.into_iter().chain(successes.clone()).chain([(last, Failure)]).collect::<Vec<_>>()
+    };
+    // By the last one, both of the first two have left the window, or one of them, or none.
+    assert_eq!(opens(&rule, &trace(3_600_500)), None);
+    assert_eq!(opens(&rule, &trace(3_600_000)), None);
+    let three = Cause::Window { failures: 3, attempts: 3_003 };
+    assert_eq!(opens(&rule, &trace(3_599_999)), Some((3_599_999, three)));
+}
+
+#[test]
 fn no_more_instants_are_stored_than_are_kept_apart() {
     let rule = windowed(1_000_000, 1_000_000, 0, 1);
     let mut gate = Gate::default();
@@ -67,6 +82,31 @@ fn a_window_that_was_stored_outcome_by_outcome_can_be_read() {
     let why = Cause::Window { failures: 3, attempts: 4 };
     let is_it = |moved| matches!(moved, Transition::Opened { why: told, .. } if told == why);
     assert!(moved.flatten().is_some_and(is_it), "{moved:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..laws() })]
+
+    /// The successes are many more than are kept apart.
+    #[test]
+    fn failures_among_thousands_of_successes_are_counted_as_naively(
+        mut failing in prop::collection::btree_set(0..20_000_i64, 1..60),
+        most in 2..6_u32,
+        within in 500..8_000_u64,
+    ) {
+        failing.insert(20_000);
+        let rule = windowed(within, most, 0, most + 1);
+        let is_recent = |at: i64, now: i64| u64::try_from(now - at).is_ok_and(|age| age < within);
+        let naive = failing.iter().find(|now| {
+            let count = failing.iter().filter(|at| **at <= **now && is_recent(**at, **now)).count();
+            // There is a success at each millisecond, so there are attempts enough.
+            count >= usize::try_from(most).unwrap_or(usize::MAX) && **now >= i64::from(most)
+        });
+        let trace: Vec<_> = (0..=20_000)
+            .map(|at| (at, if failing.contains(&at) { Failure } else { Success }))
+            .collect();
+        prop_assert_eq!(opens(&rule, &trace).map(|(at, _)| at), naive.copied());
+    }
 }
 
 proptest! {

@@ -203,8 +203,8 @@ fn summary(report: &Report) -> Table {
     let sum = report.sum();
     let totals = sum.totals;
     let mut table = Table::of_facts();
-    let run_twice = Grouped(report.run_twice);
-    table.fact("run twice", format!("{run_twice} histories, {} differ", report.differences.len()));
+    let run_twice = Counted(report.run_twice, "history");
+    table.fact("run twice", format!("{run_twice}, {} differ", report.differences.len()));
     table.fact(
         "deliveries",
         format!(
