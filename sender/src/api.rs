@@ -29,7 +29,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{delete, get, post, put};
+use axum::routing::{get, post, put};
 use hookproof_runtime::host::Host;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -77,7 +77,7 @@ type ResponseFuture = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
 fn router<H: Host, S: Store>(shared: Arc<Shared<H, S>>) -> Router {
     Router::new()
         .route("/endpoints", get(endpoints::list::<H, S>).post(endpoints::create::<H, S>))
-        .route("/endpoints/{id}", delete(endpoints::delete::<H, S>))
+        .route("/endpoints/{id}", get(endpoints::one::<H, S>).delete(endpoints::delete::<H, S>))
         .route("/endpoints/{id}/secrets", put(endpoints::set_secrets::<H, S>))
         .route("/endpoints/{id}/enable", post(endpoints::enable::<H, S>))
         .route("/endpoints/{id}/disable", post(endpoints::disable::<H, S>))

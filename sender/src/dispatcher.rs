@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hookproof_core::delivery::{Committed, Ctx, Delivery, Effect, Input, Phase, Rejected, Step};
 use hookproof_core::dispatch::{Lesson, Places};
-use hookproof_core::gate::{StoredGate, Transition};
+use hookproof_core::gate::{Cause, StoredGate, Transition};
 use hookproof_core::id::EndpointId;
 use hookproof_core::outcome::Outcome;
 use hookproof_core::time::{Millis, Timestamp};
@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, watch};
 use crate::Shared;
 use crate::attempt::{self, Made};
 use crate::gates::{Held, Wanted};
-use crate::store::{Beside, Claimed, DueEndpoint, Store};
+use crate::store::{Beside, Claimed, DueEndpoint, EndpointReason, Store};
 use crate::under_way::Number;
 
 /// How many expired claims are settled in one pass, how many deliveries of an endpoint that are too
@@ -311,14 +311,14 @@ impl<H: Host, S: Store> Attempt<H, S> {
         let judgement = policy.classification.judge(&made.outcome);
         let endpoint = &delivery.endpoint_id;
         let transition = permit.give_back(judgement.into());
-        let gives_up = matches!(transition, Some(Transition::Disabled { .. }));
+        let told = transition.and_then(reason_of);
         log_transition(endpoint, transition);
         let input = Input::Finished { attempt, outcome: made.outcome };
         loop {
             let step = shared.decide(&delivery, input);
             // As it is now: while this one waited, others may have moved it on.
             let gate = Some(shared.gates.stored(endpoint));
-            let beside = Beside { excerpt: made.excerpt.clone(), gate, gives_up };
+            let beside = Beside { excerpt: made.excerpt.clone(), gate, endpoint: told };
             match shared.write(step, beside).await {
                 Ok(()) => {
                     shared.host.at(CrashPoint::AttemptRecorded).await;
@@ -361,6 +361,7 @@ impl<H: Host, S: Store> Shared<H, S> {
                 return Ok(());
             }
         };
+        let is_told_of_endpoint = beside.endpoint.is_some();
         let committed = match self.store.commit(step, beside).await? {
             Ok(committed) => committed,
             Err(rejected) => {
@@ -369,6 +370,9 @@ impl<H: Host, S: Store> Shared<H, S> {
             }
         };
         self.perform(committed);
+        if is_told_of_endpoint {
+            self.notice.notify_one();
+        }
         Ok(())
     }
 
@@ -397,6 +401,15 @@ fn log_record(delivery: &Delivery, record: Option<&hookproof_core::delivery::Att
             next_at_ms = delivery.wake_at().map(|(at, _)| at.as_millis()),
             "attempt"
         );
+    }
+}
+
+/// What an owner is told of a breaker: that it opens, not that each failed probe keeps it open.
+fn reason_of(transition: Transition) -> Option<EndpointReason> {
+    match transition {
+        Transition::Opened { why: Cause::ProbeFailed, .. } | Transition::Closed => None,
+        Transition::Opened { .. } => Some(EndpointReason::Paused),
+        Transition::Disabled { .. } => Some(EndpointReason::GivenUp),
     }
 }
 

@@ -69,8 +69,8 @@ pub struct Beside {
     pub excerpt: Vec<u8>,
     /// The endpoint's gate after the attempt; not stored over a later one.
     pub gate: Option<StoredGate>,
-    /// Whether the breaker's rule gives the endpoint up: it is disabled, and its owner told.
-    pub gives_up: bool,
+    /// What the breaker did to the endpoint, of which its owner is told.
+    pub endpoint: Option<EndpointReason>,
 }
 
 /// An endpoint that attempts may be made to, and when.
@@ -111,16 +111,27 @@ pub struct Orphans {
 pub enum NoticeReason {
     /// The delivery is dead.
     Dead(DeadReason),
-    /// The endpoint is disabled; the delivery was the last that failed there, and may wait.
+    /// The endpoint gets nothing for now, or nothing more; the delivery was the last that failed there,
+    /// and may wait.
     Endpoint(EndpointReason),
 }
 
-/// Why an endpoint is disabled.
+/// Why an endpoint gets nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointReason {
-    /// The breaker's rule gives it up.
+    /// The breaker has opened: what is due waits for its pause to end, and for a probe to succeed.
+    Paused,
+    /// The breaker's rule gives it up: it is disabled.
     GivenUp,
+}
+
+impl EndpointReason {
+    /// Whether the endpoint is disabled.
+    #[must_use]
+    pub fn disables(self) -> bool {
+        self == Self::GivenUp
+    }
 }
 
 /// A notice that waits to be sent.

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use hookproof_core::address::AddressPolicy;
 use hookproof_core::endpoint::{Endpoint, EndpointStatus};
 use hookproof_core::event::EventType;
-use hookproof_core::gate::StoredGate;
+use hookproof_core::gate::{Breaker, StoredGate};
 use hookproof_core::id::EndpointId;
 use hookproof_core::secret::{Secret, Secrets};
 use hookproof_core::time::Timestamp;
@@ -51,13 +51,16 @@ struct ShownEndpoint {
     event_types: Vec<EventType>,
     status: EndpointStatus,
     created_at: Timestamp,
+    /// Whether attempts pass, and if not, until when. Only where one endpoint is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    breaker: Option<Breaker>,
 }
 
 impl ShownEndpoint {
     fn new(endpoint: Endpoint, with_secrets: bool) -> Self {
         let Endpoint { id, url, secrets, event_types, status, created_at } = endpoint;
         let secrets = with_secrets.then_some(secrets);
-        Self { id, url, secrets, event_types, status, created_at }
+        Self { id, url, secrets, event_types, status, created_at, breaker: None }
     }
 }
 
@@ -117,6 +120,19 @@ pub(super) async fn list<H: Host, S: Store>(State(shared): Api<H, S>) -> Result<
     let endpoints = shared.store.endpoints().await?;
     let shown: Vec<_> = endpoints.into_iter().map(|e| ShownEndpoint::new(e, false)).collect();
     Ok(Json(shown).into_response())
+}
+
+/// One of them, with what its breaker was when it was last stored.
+pub(super) async fn one<H: Host, S: Store>(
+    State(shared): Api<H, S>,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let id = known(&id)?;
+    let gate = shared.store.gate(id.clone()).await?.ok_or_else(|| missing(id.as_str()))?;
+    let mut endpoints = shared.store.endpoints().await?.into_iter();
+    let endpoint = endpoints.find(|e| e.id == id).ok_or_else(|| missing(id.as_str()))?;
+    let breaker = Some(gate.breaker.state);
+    Ok(Json(ShownEndpoint { breaker, ..ShownEndpoint::new(endpoint, false) }).into_response())
 }
 
 /// Whoever enables an endpoint says that it works again, so its breaker begins anew: in memory

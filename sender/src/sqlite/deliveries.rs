@@ -93,11 +93,11 @@ pub(super) fn commit(
         let reason = NoticeReason::Dead(notice.reason);
         notices::insert(connection, &committed, reason, committed.disables_endpoint, at)?;
     }
-    if beside.gives_up {
-        let reason = NoticeReason::Endpoint(EndpointReason::GivenUp);
-        notices::insert(connection, &committed, reason, true, at)?;
+    if let Some(reason) = beside.endpoint {
+        let told = NoticeReason::Endpoint(reason);
+        notices::insert(connection, &committed, told, reason.disables(), at)?;
     }
-    if committed.disables_endpoint || beside.gives_up {
+    if committed.disables_endpoint || beside.endpoint.is_some_and(EndpointReason::disables) {
         endpoints::set_status(connection, endpoint, EndpointStatus::Disabled)?;
     }
     Ok(Ok(committed))

@@ -102,7 +102,8 @@ async fn endpoints_that_never_answer_cannot_take_every_place() {
         sender.publish("{}").await;
     }
     eventually("the silent ones have all that they can get", || async {
-        (silent.iter().map(Holder::count).sum::<usize>() == 7).then_some(())
+        // More, if one gave up and another took its place: a slow machine can do that.
+        (silent.iter().map(Holder::count).sum::<usize>() >= 7).then_some(())
     })
     .await;
     // It comes last, when there would be no place left for it.

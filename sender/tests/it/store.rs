@@ -243,8 +243,7 @@ async fn an_attempt_its_breaker_and_its_notice_are_written_with_the_step() {
     let claimed =
         store.claim(claim, Vec::new()).await.expect("a commit").remove(0).expect("it is claimed");
     let gate = snapshot(1, 7);
-    let beside =
-        Beside { excerpt: b"gone\xff".to_vec(), gate: Some(gate.clone()), gives_up: false };
+    let beside = Beside { excerpt: b"gone\xff".to_vec(), gate: Some(gate.clone()), endpoint: None };
     let gone = step(&claimed.delivery, NOON, finished(410));
     store.commit(gone, beside).await.expect("a commit").expect("it is the next");
 
@@ -277,7 +276,7 @@ async fn an_endpoint_that_is_given_up_is_disabled_with_a_notice_in_the_same_tran
     let claimed =
         store.claim(claim, Vec::new()).await.expect("a commit").remove(0).expect("it is claimed");
     let failed = step(&claimed.delivery, NOON, finished(500));
-    let beside = Beside { gives_up: true, ..Beside::default() };
+    let beside = Beside { endpoint: Some(EndpointReason::GivenUp), ..Beside::default() };
     store.commit(failed, beside).await.expect("a commit").expect("it is the next");
 
     let endpoints = store.endpoints().await.expect("it is readable");

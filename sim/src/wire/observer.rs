@@ -322,7 +322,8 @@ impl SenderSeen {
     /// the endpoint.
     fn new_notices(&mut self, connection: &Connection) -> rusqlite::Result<Vec<String>> {
         let mut statement = connection.prepare_cached(
-            "SELECT id, delivery_id FROM notices WHERE reason <> '\"given_up\"' ORDER BY id",
+            "SELECT id, delivery_id FROM notices WHERE reason NOT IN ('\"given_up\"', '\"paused\"')
+             ORDER BY id",
         )?;
         let rows =
             statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
