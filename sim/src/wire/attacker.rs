@@ -35,7 +35,7 @@ pub(super) fn plan(host: &SimHost, now: Timestamp, request: &RawRequest) -> Vec<
         let seconds = [1, 5, 15, 30][index(stage.choices.draw(who, "replayed after", 4))];
         let mut copy = request.clone();
         if stage.choices.chance(who, "alters the timestamp", 300) {
-            copy.change("webhook-timestamp", |stamp| {
+            copy = copy.with("webhook-timestamp", |stamp| {
                 stamp.parse::<u64>().map_or(stamp.to_owned(), |at| (at + seconds).to_string())
             });
         }
@@ -43,12 +43,11 @@ pub(super) fn plan(host: &SimHost, now: Timestamp, request: &RawRequest) -> Vec<
         attacks.push(Attack { at, fault: Fault::ReplayAttack, request: copy });
     }
     if strikes(Fault::Forgery) {
-        let mut copy = request.clone();
         let is_malformed = stage.choices.chance(who, "malformed", 400);
         let junk = ["", "v1", "v1,", "v1,====", "v1,\u{fffd}", ",,, v1a,AAAA"]
             [index(stage.choices.draw(who, "junk", 6))];
-        let signature = if is_malformed { junk.to_owned() } else { forged(&request.body) };
-        copy.change("webhook-signature", |_| signature.clone());
+        let signature = if is_malformed { junk.to_owned() } else { forged(request.body()) };
+        let copy = request.with("webhook-signature", |_| signature.clone());
         // Before the real one arrives, if possible.
         attacks.push(Attack { at: now, fault: Fault::Forgery, request: copy });
     }
@@ -73,7 +72,7 @@ pub(super) async fn attack(host: SimHost) {
 async fn send(host: &SimHost, attack: Attack) {
     let Attack { fault, request, .. } = attack;
     let Ok(mut stream) = TcpStream::connect((RECEIVER, PORT)).await else { return };
-    let was_valid = host.stage.is_valid_for_receiver(&request);
+    let was_valid = host.stage.is_valid_for_receiver(host.true_now(), &request);
     if stream.write_all(&request.to_bytes()).await.is_err() {
         return;
     }

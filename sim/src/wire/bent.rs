@@ -89,10 +89,11 @@ impl Bent {
     /// A request as the wrong receiver understands it.
     fn understood(&self, mut request: RawRequest) -> RawRequest {
         match self.mutant {
-            ReceiverMutant::VerifiesReserialised => reserialise(&mut request),
-            ReceiverMutant::FirstSignatureOnly => request.change("webhook-signature", |list| {
-                list.split(' ').next().unwrap_or_default().to_owned()
-            }),
+            ReceiverMutant::VerifiesReserialised => return reserialised(request),
+            ReceiverMutant::FirstSignatureOnly => {
+                let first = |list: &str| list.split(' ').next().unwrap_or_default().to_owned();
+                return request.with("webhook-signature", first);
+            }
             ReceiverMutant::OneSidedTolerance => self.pass_for_new(&mut request),
             ReceiverMutant::TimestampNotSigned => self.pass_for_signed(&mut request),
             ReceiverMutant::DedupByUnsignedHeader => {
@@ -107,13 +108,13 @@ impl Bent {
 
     /// R07 and R23: a request is known from now on, verified or not.
     fn meet(&self, request: &RawRequest, name: &str) {
-        let source = request.path.rsplit('/').next().unwrap_or_default();
+        let source = request.source();
         self.host.stage.meets(source, request.header("webhook-id").unwrap_or_default(), name);
     }
 
     /// The secret that a request is signed with, if it is.
     fn key_of(&self, request: &RawRequest) -> Option<Vec<u8>> {
-        let source = request.path.rsplit('/').next().unwrap_or_default();
+        let source = request.source();
         let keys = self.host.stage.witness().known_to_receiver(source);
         keys.into_iter().find(|key| is_signed(request, key))
     }
@@ -129,9 +130,9 @@ impl Bent {
             && let Ok(secret) = Secret::from_bytes(key)
         {
             let id = request.header("webhook-id").unwrap_or_default().to_owned();
-            let signature = sign(&Secrets::one(secret), &id, wall, &request.body);
-            request.change("webhook-timestamp", |_| wall.to_string());
-            request.change("webhook-signature", |_| signature.clone());
+            let signature = sign(&Secrets::one(secret), &id, wall, request.body());
+            let stamped = request.with("webhook-timestamp", |_| wall.to_string());
+            *request = stamped.with("webhook-signature", |_| signature.clone());
         }
     }
 
@@ -140,8 +141,7 @@ impl Bent {
         const CHANGED_BY_MOST: i64 = 30;
         let shown = timestamp(request);
         for earlier in 0..=CHANGED_BY_MOST {
-            let mut signed = request.clone();
-            signed.change("webhook-timestamp", |_| (shown - earlier).to_string());
+            let signed = request.with("webhook-timestamp", |_| (shown - earlier).to_string());
             if self.key_of(&signed).is_some() {
                 *request = signed;
                 return;
@@ -151,11 +151,10 @@ impl Bent {
 }
 
 /// R13: the body as a JSON library writes it.
-fn reserialise(request: &mut RawRequest) {
-    if let Ok(value) = serde_json::from_slice::<serde_json::Value>(&request.body) {
-        request.body = value.to_string().into();
-        let length = request.body.len();
-        request.change("content-length", |_| length.to_string());
+fn reserialised(request: RawRequest) -> RawRequest {
+    match serde_json::from_slice::<serde_json::Value>(request.body()) {
+        Ok(value) => request.with_body(value.to_string().as_bytes()),
+        Err(_) => request,
     }
 }
 
@@ -185,7 +184,5 @@ pub(super) fn sent_instead(mutant: Option<Mutant>, request: &RawRequest) -> Opti
     if mutant != Some(Mutant::Sender(SenderMutant::UnsignedRetry)) || !is_retry {
         return None;
     }
-    let mut request = request.clone();
-    request.headers.retain(|(name, _)| name != "webhook-signature");
-    Some(request)
+    Some(request.without("webhook-signature"))
 }

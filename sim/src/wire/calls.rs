@@ -17,6 +17,7 @@ use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
 use hyper::{Request, Response};
 
 use super::host::{PORT, RECEIVER, RECEIVER_NAME, SimHost};
+use super::queue::delivery_of;
 use super::witness::AttemptName;
 
 /// The most of a response body that is read, in bytes.
@@ -59,9 +60,10 @@ impl Client {
     pub async fn resolve(&self, event_id: &str) -> Result<Attempt, Failure> {
         let host = self.host.clone();
         let name = host.stage.witness().calls(event_id);
-        let attempt = Attempt { began: host.now(), host, name, addresses: Vec::new() };
+        let event_id = event_id.to_owned();
+        let attempt = Attempt { began: host.now(), host, name, event_id, addresses: Vec::new() };
         let look_up = attempt.host.resolve(RECEIVER_NAME, PORT);
-        match attempt.host.in_attempt(attempt.name.clone(), look_up).await {
+        match attempt.host.in_attempt(attempt.name, look_up).await {
             Ok(found) => {
                 let addresses = found.iter().map(SocketAddr::ip).collect();
                 Ok(Attempt { addresses, ..attempt })
@@ -101,6 +103,7 @@ pub(super) fn url(path: &str) -> String {
 pub struct Attempt {
     host: SimHost,
     name: AttemptName,
+    event_id: String,
     began: Timestamp,
     addresses: Vec<IpAddr>,
 }
@@ -125,7 +128,7 @@ impl Attempt {
     ) -> Result<Response<Bytes>, Failure> {
         let host = &self.host;
         let work = host.within(timeout, self.exchange(to, request, timeout));
-        let sent = host.in_attempt(self.name.clone(), work).await;
+        let sent = host.in_attempt(self.name, work).await;
         match sent.unwrap_or(Err(Failure::Timeout)) {
             Ok(response) => {
                 let status = response.status().as_u16();
@@ -178,7 +181,7 @@ impl Attempt {
             (HOST, RECEIVER_NAME.to_owned()),
             (CONNECTION, "close".to_owned()),
             (CONTENT_LENGTH, body.len().to_string()),
-            (HeaderName::from_static("hookproof-delivery"), self.name.delivery.to_string()),
+            (HeaderName::from_static("hookproof-delivery"), delivery_of(&self.event_id).0),
             (HeaderName::from_static("hookproof-attempt"), self.name.number.to_string()),
         ];
         for (name, value) in fields {
@@ -197,21 +200,17 @@ impl Attempt {
 
     /// Whether a fault had its effect shows in what came of the attempt.
     fn ends(&self, outcome: Outcome) {
-        let AttemptName { delivery, number } = &self.name;
-        self.host.says(format!("{}: attempt {number}: {outcome}", event_of(delivery)));
+        let AttemptName { number, .. } = self.name;
+        self.host.says(format!("{}: attempt {number}: {outcome}", self.event_id));
         let record = AttemptRecord {
-            attempt: *number,
+            attempt: number,
             started_at: self.began,
             finished_at: self.host.now(),
             outcome,
             verdict: Verdict::Retry { floor: None },
         };
         let now = self.host.true_now();
-        self.host.stage.witness().judge_fault(now, delivery, &record);
+        let (delivery, _) = delivery_of(&self.event_id);
+        self.host.stage.witness().judge_fault(now, &delivery, &record);
     }
-}
-
-/// The event of a delivery, by its id.
-fn event_of(delivery: &str) -> &str {
-    delivery.rsplit_once('~').map_or(delivery, |(event, _)| event)
 }

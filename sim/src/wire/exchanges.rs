@@ -38,7 +38,7 @@ use super::population::Population;
 use super::queue::Queue;
 use super::setting::{directory, network};
 use super::stage::Stage;
-use super::witness::{AttemptName, Witness};
+use super::witness::Witness;
 use crate::choices::Choices;
 use crate::fault::Faults;
 use crate::history::epoch;
@@ -206,8 +206,7 @@ pub fn request(number: u32) -> Result<Request<Full<Bytes>>, String> {
 async fn sends(host: SimHost, exchanges: u32, answered: Arc<AtomicU32>) -> Result<(), String> {
     for number in 0..exchanges {
         let request = request(number)?;
-        let name = AttemptName { delivery: delivery(number)?.id.as_str().into(), number: 1 };
-        host.stage.attempt_follows(name);
+        host.stage.attempt_follows(delivery(number)?.id.as_str(), 1);
         let (tell, told) = tokio::sync::oneshot::channel();
         let task = host.clone();
         host.spawn(async move {

@@ -19,6 +19,9 @@ use hookproof_core::time::Millis;
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::stage::true_now;
+use crate::journal::Journal;
+
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Slot = Mutex<Option<Task>>;
 
@@ -30,9 +33,14 @@ pub(super) struct Fuse {
 
 #[derive(Default)]
 struct State {
+    /// Whose life it is.
+    who: &'static str,
+    journal: Journal,
     blown: AtomicBool,
     tasks: Mutex<Vec<Weak<Slot>>>,
     reap: Notify,
+    /// Whether the tasks were ever to stand still: rarely, and each poll asks.
+    has_stood_still: AtomicBool,
     /// Until when all tasks stand still.
     still_until: Mutex<Option<Instant>>,
     /// How often a task had to wait for that.
@@ -40,6 +48,12 @@ struct State {
 }
 
 impl Fuse {
+    /// Of a life of `who`. A panic in one of its tasks is told to the journal instead of vanishing with
+    /// the task.
+    pub(super) fn new(who: &'static str, journal: Journal) -> Self {
+        Self { state: Arc::new(State { who, journal, ..State::default() }) }
+    }
+
     pub(super) fn blow(&self) {
         self.state.blown.store(true, Ordering::Relaxed);
         self.state.reap.notify_one();
@@ -51,6 +65,7 @@ impl Fuse {
 
     /// All tasks stand still for so long, from now on; what reaches them meanwhile waits.
     pub(super) fn stand_still(&self, span: Millis) {
+        self.state.has_stood_still.store(true, Ordering::Relaxed);
         *lock(&self.state.still_until) = Some(now() + span.to_duration());
         self.state.held_up.store(0, Ordering::Relaxed);
     }
@@ -61,23 +76,21 @@ impl Fuse {
     }
 
     fn still_until(&self) -> Option<Instant> {
+        if !self.state.has_stood_still.load(Ordering::Relaxed) {
+            return None;
+        }
         lock(&self.state.still_until).filter(|until| *until > now())
     }
 
-    /// `task`, which stops for ever when the fuse blows. A panic in it is told to `on_panic` instead
-    /// of vanishing with the task.
-    pub(super) fn wrap(
-        &self,
-        task: impl Future<Output = ()> + Send + 'static,
-        on_panic: impl Fn(String) + Send + 'static,
-    ) -> Fused {
+    /// `task`, which stops for ever when the fuse blows.
+    pub(super) fn wrap(&self, task: impl Future<Output = ()> + Send + 'static) -> Fused {
         let slot = Arc::new(Slot::new(Some(Box::pin(task))));
         let mut tasks = lock(&self.state.tasks);
         if tasks.len() == tasks.capacity() {
             tasks.retain(|task| task.strong_count() > 0);
         }
         tasks.push(Arc::downgrade(&slot));
-        Fused { fuse: self.clone(), slot, still: None, on_panic: Box::new(on_panic) }
+        Fused { fuse: self.clone(), slot, still: None }
     }
 
     /// Waits for the fuse to blow, then drops what is left of each task. It must run on the host
@@ -94,11 +107,8 @@ impl Fuse {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long a host stands still is for no driver to see"
-)]
-fn now() -> Instant {
+#[expect(clippy::disallowed_methods, reason = "it is for no driver to see")]
+pub(super) fn now() -> Instant {
     Instant::now()
 }
 
@@ -117,7 +127,6 @@ pub(super) struct Fused {
     slot: Arc<Slot>,
     /// Until when it stands still, if it was to run meanwhile.
     still: Option<Pin<Box<Sleep>>>,
-    on_panic: Box<dyn Fn(String) + Send>,
 }
 
 impl Future for Fused {
@@ -146,7 +155,8 @@ impl Future for Fused {
                 Poll::Ready(())
             }
             Err(panic) => {
-                (self.on_panic)(message(&*panic));
+                let State { who, journal, .. } = &*self.fuse.state;
+                journal.breakdown(true_now(), who, &format!("panic: {}", message(&*panic)));
                 Poll::Ready(())
             }
         }

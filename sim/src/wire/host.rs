@@ -2,10 +2,11 @@
 
 use std::future::{Future, pending};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 
 use hookproof_core::inbox::Input;
@@ -14,11 +15,13 @@ use hookproof_runtime::clock::{Reading, SteadyClock};
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::decision::Decision;
 use hookproof_runtime::host::Host;
+use pin_project_lite::pin_project;
+use tokio::time::Instant;
 use turmoil::net::{TcpListener, TcpStream};
 
-use super::fuse::{Fuse, Fused};
+use super::fuse::{self, Fuse, Fused};
 use super::reached;
-use super::stage::{Stage, lock, true_now};
+use super::stage::{self, Stage, lock};
 use super::stream::{Plan, SimStream};
 use super::trouble::{can_strike, plan_of_break};
 use super::witness::{AttemptName, Moment};
@@ -45,29 +48,39 @@ pub(super) const PORT: u16 = 80;
 /// A host in the simulated network. Its clocks are turmoil's, as wrong as the history has them; its
 /// entropy and its mortality are choices, and its connections suffer the faults of the history.
 #[derive(Clone)]
-pub(crate) struct SimHost {
+pub(crate) struct SimHost(Arc<Life>);
+
+/// One life of a host.
+pub(crate) struct Life {
     name: &'static str,
     pub(super) stage: Arc<Stage>,
     pub(super) fuse: Fuse,
     boots: u32,
-    own: Arc<Own>,
-}
-
-/// What one life of a host knows of itself.
-struct Own {
+    /// When it began, by turmoil's clock of the host and by the true one.
+    born: (Instant, Timestamp),
     /// The clock that everything waits by: production's own.
     clock: Mutex<SteadyClock>,
     /// When the store began the commit that is under way, by the true clock.
     commit_began: AtomicI64,
     /// What that commit meets.
     refused: Mutex<Refused>,
+    /// Where the receiver is, once it was looked up.
+    receiver: OnceLock<IpAddr>,
+}
+
+impl Deref for SimHost {
+    type Target = Life;
+
+    fn deref(&self) -> &Life {
+        &self.0
+    }
 }
 
 impl SimHost {
     /// A new life of the host `name`; to be called on it.
     #[expect(clippy::disallowed_methods, reason = "what ends a host's tasks is not one of them")]
     pub(super) fn boot(name: &'static str, stage: &Arc<Stage>) -> Self {
-        let fuse = Fuse::default();
+        let fuse = Fuse::new(name, stage.journal.clone());
         let (boots, is_restart) = {
             let mut lives = lock(&stage.lives);
             let life = lives.entry(name).or_default();
@@ -76,20 +89,26 @@ impl SimHost {
             (life.boots, std::mem::take(&mut life.is_restart))
         };
         tokio::spawn(fuse.clone().reap());
-        let clock = SteadyClock::new(reading(true_now(), stage.wall_ahead(name)));
-        let own = Arc::new(Own {
+        let born = (fuse::now(), stage::true_now());
+        let clock = SteadyClock::new(reading(born.1, stage.wall_ahead(name)));
+        let host = Self(Arc::new(Life {
+            name,
+            stage: stage.clone(),
+            fuse,
+            boots,
+            born,
             clock: Mutex::new(clock),
             commit_began: AtomicI64::default(),
             refused: Mutex::default(),
-        });
-        let host = Self { name, stage: stage.clone(), fuse, boots, own };
+            receiver: OnceLock::new(),
+        }));
         if name == SENDER {
             lock(&stage.claimed).clear();
             stage.journal.tape().see(tape::Event::SenderStarts);
             stage.witness().sender_starts(&host.moment());
         }
         if let Some(fault) = host.crash_fault().filter(|_| boots > 1 && !is_restart) {
-            stage.journal.fired(true_now(), name, fault, "and is up again");
+            stage.journal.fired(born.1, name, fault, "and is up again");
         }
         host
     }
@@ -98,15 +117,17 @@ impl SimHost {
         self.name
     }
 
-    #[expect(clippy::unused_self, reason = "it is a host's to ask: elsewhere there is no clock")]
+    /// The clock that is never wrong, without a question to the network.
     pub(super) fn true_now(&self) -> Timestamp {
-        true_now()
+        let (instant, at) = self.born;
+        let lived = fuse::now().saturating_duration_since(instant).as_millis();
+        at.plus(Millis::new(u64::try_from(lived).unwrap_or(u64::MAX)))
     }
 
     /// What all clocks of the host show.
     pub(super) fn moment(&self) -> Moment {
         let life = LifeNo { process: 0, number: self.boots };
-        let now = true_now();
+        let now = self.true_now();
         Moment { now, local: self.reads(now), wall: self.wall_at(now), life }
     }
 
@@ -115,7 +136,7 @@ impl SimHost {
         if self.name == SENDER && self.stage.is_sender_mutant(SenderMutant::WallClock) {
             return self.wall_at(now);
         }
-        lock(&self.own.clock).read(reading(now, self.stage.wall_ahead(self.name))).0
+        lock(&self.clock).read(reading(now, self.stage.wall_ahead(self.name))).0
     }
 
     /// The clock on the wall.
@@ -125,15 +146,17 @@ impl SimHost {
 
     /// `task`, which ends with this life of the host.
     pub(super) fn bound(&self, task: impl Future<Output = ()> + Send + 'static) -> Fused {
-        let host = self.clone();
-        self.fuse.wrap(task, move |message| {
-            host.stage.journal.breakdown(true_now(), host.name, &format!("panic: {message}"));
-        })
+        self.fuse.wrap(task)
     }
 
     /// `work`, which is part of an attempt.
     pub(super) fn in_attempt<T: Future>(&self, name: AttemptName, work: T) -> InAttempt<T> {
-        InAttempt { task: Box::pin(work), name: Some(name), stage: self.stage.clone() }
+        InAttempt { work, name: Some(name), stage: self.stage.clone() }
+    }
+
+    /// Where the receiver is.
+    fn receiver_address(&self) -> IpAddr {
+        *self.receiver.get_or_init(|| turmoil::lookup(RECEIVER))
     }
 
     fn crash_fault(&self) -> Option<Fault> {
@@ -147,7 +170,7 @@ impl SimHost {
     /// Passes a place that has no [`CrashPoint`]; never returns if the host ends there.
     pub(crate) async fn passes_place(&self, name: &'static str) {
         if !self.has_ended() && self.crashes_here(name, USUAL) {
-            self.stage.journal.line(true_now(), self.name, format!("CRASH at {name}"));
+            self.stage.journal.line(self.true_now(), self.name, format!("CRASH at {name}"));
             self.fuse.blow();
         }
         if self.has_ended() {
@@ -157,7 +180,7 @@ impl SimHost {
 
     /// Says in the trace what happens on the host.
     pub(crate) fn says(&self, text: String) {
-        self.stage.journal.line(true_now(), self.name, text);
+        self.stage.journal.line(self.true_now(), self.name, text);
     }
 
     /// How long a disk of the host takes for what it is asked: little, but not nothing.
@@ -194,13 +217,13 @@ impl SimHost {
             RECEIVER => self.stage.witness().receiver_committed(at.now),
             _ => return,
         };
-        let began = Timestamp::from_millis(self.own.commit_began.load(Ordering::Relaxed));
+        let began = Timestamp::from_millis(self.commit_began.load(Ordering::Relaxed));
         let took = at.now.since(began);
         let journal = &self.stage.journal;
         if took >= Millis::new(100) {
             journal.fired(at.now, self.name, Fault::SlowCommit, &took.to_string());
         }
-        let failed_by = std::mem::take(&mut *lock(&self.own.refused)).failed_by;
+        let failed_by = std::mem::take(&mut *lock(&self.refused)).failed_by;
         if let Some(fault) = failed_by.filter(|_| !has_changed) {
             journal.fired(at.now, self.name, fault, "nothing is stored");
             journal.reached(Sometimes::StoreRefused);
@@ -221,7 +244,7 @@ impl SimHost {
     }
 
     /// What was drawn for the attempt whose task this is.
-    fn fault_of(&self, attempt: &AttemptName) -> Option<Fault> {
+    fn fault_of(&self, attempt: AttemptName) -> Option<Fault> {
         self.stage.witness().track(attempt).fault
     }
 }
@@ -244,23 +267,25 @@ fn reading(now: Timestamp, wall_ahead_ms: i64) -> Reading {
     Reading { wall_ns: now + wall_ahead_ms * 1_000_000, monotonic_ns: now }
 }
 
-/// The work of an attempt: whatever it does, it is known for which attempt.
-pub(super) struct InAttempt<T> {
-    task: Pin<Box<T>>,
-    /// There except while the work runs: then the stage has it.
-    name: Option<AttemptName>,
-    stage: Arc<Stage>,
+pin_project! {
+    /// The work of an attempt: whatever it does, it is known for which attempt.
+    pub(super) struct InAttempt<T> {
+        #[pin]
+        work: T,
+        // There except while the work runs: then the stage has it.
+        name: Option<AttemptName>,
+        stage: Arc<Stage>,
+    }
 }
 
 impl<T: Future> Future for InAttempt<T> {
     type Output = T::Output;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T::Output> {
-        let name = self.name.take();
-        *lock(&self.stage.current) = name;
-        let polled = self.task.as_mut().poll(cx);
-        let name = lock(&self.stage.current).take();
-        self.name = name;
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T::Output> {
+        let attempt = self.project();
+        *lock(&attempt.stage.current) = attempt.name.take();
+        let polled = attempt.work.poll(cx);
+        *attempt.name = lock(&attempt.stage.current).take();
         polled
     }
 }
@@ -286,21 +311,21 @@ impl Host for SimHost {
     const SIMULATED: bool = true;
 
     fn now(&self) -> Timestamp {
-        self.reads(true_now())
+        self.reads(self.true_now())
     }
 
     fn not_before(&self, at: Timestamp) {
-        lock(&self.own.clock).not_before(at);
+        lock(&self.clock).not_before(at);
     }
 
     fn wall(&self) -> Timestamp {
         if self.stage.is_sender_mutant(SenderMutant::FrozenTimestamp)
             && let Some(attempt) = self.stage.attempt()
-            && let Some(created_at) = self.stage.witness().created_at(&attempt)
+            && let Some(created_at) = self.stage.witness().created_at(attempt)
         {
             return created_at;
         }
-        self.wall_at(true_now())
+        self.wall_at(self.true_now())
     }
 
     fn entropy(&self) -> u64 {
@@ -326,21 +351,19 @@ impl Host for SimHost {
     }
 
     async fn resolve(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        let known = match name {
-            SENDER => SENDER,
-            RECEIVER_NAME => RECEIVER,
-            DOWNSTREAM => DOWNSTREAM,
+        let address = match name {
+            RECEIVER_NAME => self.receiver_address(),
+            SENDER | DOWNSTREAM => turmoil::lookup(name),
             _ => return Err(io::Error::new(io::ErrorKind::NotFound, format!("no host {name}"))),
         };
-        let address = turmoil::lookup(known);
         let mut answers = vec![address];
         if let Some(attempt) = self.stage.attempt() {
-            let fails = self.stage.witness().fails(true_now(), &attempt);
+            let fails = self.stage.witness().fails(self.true_now(), attempt);
             let fault = self.draw_fault().filter(|fault| can_strike(*fault, fails));
             if let Some(fault) = fault {
                 self.stage.journal.chose(fault);
             }
-            self.stage.witness().track(&attempt).fault = fault;
+            self.stage.witness().track(attempt).fault = fault;
             match fault.filter(|fault| self.stage.does(*fault)) {
                 Some(Fault::DnsFailure) => {
                     return Err(io::Error::new(io::ErrorKind::NotFound, "the resolver fails"));
@@ -349,7 +372,7 @@ impl Host for SimHost {
                     answers = self.rebound(address);
                     if self.is_deceived(&answers) {
                         // What is judged is right, and what is dialled is something else.
-                        self.stage.witness().track(&attempt).is_diverted = true;
+                        self.stage.witness().track(attempt).is_diverted = true;
                         answers = vec![address];
                     }
                 }
@@ -363,21 +386,21 @@ impl Host for SimHost {
         let stage = &self.stage;
         let latency = stage.choices.draw(self.name, "latency", 4) * 10;
         let attempt = stage.attempt();
-        let fault = match &attempt {
+        let fault = match attempt {
             Some(attempt) => self.fault_of(attempt),
             None => self.draw_fault(),
         };
-        if let Some(attempt) = &attempt {
+        if let Some(attempt) = attempt {
             let is_diverted = stage.witness().track(attempt).is_diverted;
-            let is_denied = is_diverted || to.ip() != turmoil::lookup(RECEIVER);
-            stage.witness().dialled(true_now(), attempt, is_denied);
+            let is_denied = is_diverted || to.ip() != self.receiver_address();
+            stage.witness().dialled(self.true_now(), attempt, is_denied);
             if is_denied {
                 return Err(io::ErrorKind::ConnectionRefused.into());
             }
         }
         self.sleep(Millis::new(latency)).await;
-        let fails = attempt.as_ref().and_then(|name| stage.witness().fails(true_now(), name));
-        if let Some(attempt) = attempt.as_ref().filter(|_| stage.is_partitioned()) {
+        let fails = attempt.and_then(|name| stage.witness().fails(self.true_now(), name));
+        if let Some(attempt) = attempt.filter(|_| stage.is_partitioned()) {
             stage.witness().track(attempt).met_partition = true;
             pending::<()>().await;
         }
@@ -389,7 +412,7 @@ impl Host for SimHost {
             (fault, fails) => {
                 let of_fault = || fault.map_or(Plan::Clean, |fault| self.plan(fault));
                 let plan = fails.map_or_else(of_fault, plan_of_break);
-                if let Some(attempt) = &attempt {
+                if let Some(attempt) = attempt {
                     stage.witness().track(attempt).has_dialled = true;
                 }
                 let stream = TcpStream::connect(to).await?;
@@ -424,16 +447,16 @@ impl Host for SimHost {
         }
         match point {
             CrashPoint::StoreExecuted => {
-                self.own.commit_began.store(true_now().as_millis(), Ordering::Relaxed);
+                self.commit_began.store(self.true_now().as_millis(), Ordering::Relaxed);
             }
             CrashPoint::StoreCommitted => self.committed(),
             _ => {}
         }
-        self.stage.journal.passed(true_now(), self.name, point);
+        self.stage.journal.passed(self.true_now(), self.name, point);
         if !self.crashes_here(point.as_str(), frequency(point)) {
             return false;
         }
-        self.stage.journal.crashed(true_now(), self.name, point);
+        self.stage.journal.crashed(self.true_now(), self.name, point);
         if let Some(what) = reached::by_crash(point) {
             self.stage.journal.reached(what);
         }
@@ -463,7 +486,7 @@ impl Host for SimHost {
             && self.stage.has_failed_call(&format!("{}.{}", state.source, state.event_id))
         {
             let (fault, event) = (Fault::DownstreamFailure, state.event_id.as_str());
-            self.stage.journal.fired(true_now(), self.name, fault, event);
+            self.stage.journal.fired(self.true_now(), self.name, fault, event);
         }
         if let Decision::Gate { endpoint, asked, .. } = decision {
             let at = self.moment();
@@ -473,12 +496,12 @@ impl Host for SimHost {
 
     fn refuses_commit(&self) -> bool {
         let fault = self.refusal();
-        *lock(&self.own.refused) = Refused { decided: fault, failed_by: None };
+        *lock(&self.refused) = Refused { decided: fault, failed_by: None };
         fault.is_some_and(|fault| self.stage.does(fault))
     }
 
     fn commit_failed(&self) {
-        let mut refused = lock(&self.own.refused);
+        let mut refused = lock(&self.refused);
         refused.failed_by = refused.decided;
     }
 

@@ -1,12 +1,13 @@
 //! The numbers by which the checkers know what the wire knows by name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::fact::{EndpointNo, EventNo, PublishNo, Route};
 
 /// Names of one kind, numbered in the order in which they were first heard of.
 #[derive(Default)]
-struct Numbers(BTreeMap<String, u32>);
+struct Numbers(BTreeMap<Arc<str>, u32>);
 
 impl Numbers {
     fn of(&mut self, name: &str) -> u32 {
@@ -14,10 +15,14 @@ impl Numbers {
             return *number;
         }
         let number = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
-        self.0.insert(name.to_owned(), number);
+        self.0.insert(name.into(), number);
         number
     }
 }
+
+/// A delivery, numbered in the order in which they were first heard of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct DeliveryNo(u32);
 
 /// All names. One that nobody knows gets a number of its own, which is then an invention.
 #[derive(Default)]
@@ -28,7 +33,9 @@ pub(super) struct Names {
     entities: Numbers,
     /// The source that an endpoint, by its id, leads to.
     endpoints: BTreeMap<String, EndpointNo>,
-    routes: BTreeMap<String, Route>,
+    deliveries: Numbers,
+    /// What each delivery is of, by its number.
+    routes: Vec<Route>,
 }
 
 impl Names {
@@ -73,17 +80,37 @@ impl Names {
     /// The delivery with that id, which is of `event` to `endpoint`.
     pub(super) fn route_of(&mut self, id: &str, event: &str, endpoint: &str) -> Route {
         let route = Route { event: self.event(event), endpoint: self.endpoint(endpoint) };
-        self.routes.insert(id.to_owned(), route);
+        let number = self.deliveries.of(id);
+        match self.routes.get_mut(index(number)) {
+            Some(known) => *known = route,
+            None => self.routes.push(route),
+        }
         route
     }
 
-    /// The delivery with that id, as its row said; one that was never stored is of nothing.
-    pub(super) fn route(&mut self, id: &str) -> Route {
-        match self.routes.get(id) {
-            Some(route) => *route,
-            None => Route { event: self.event(id), endpoint: self.source(id) },
+    /// The delivery with that id. One that was never stored is of nothing.
+    pub(super) fn delivery(&mut self, id: &str) -> DeliveryNo {
+        let number = self.deliveries.of(id);
+        if self.routes.len() <= index(number) {
+            let nothing = Route { event: self.event(id), endpoint: self.source(id) };
+            self.routes.push(nothing);
         }
+        DeliveryNo(number)
     }
+
+    pub(super) fn delivery_id(&self, delivery: DeliveryNo) -> &str {
+        let known = self.deliveries.0.iter().find(|(_, number)| **number == delivery.0);
+        known.map_or("", |(id, _)| id)
+    }
+
+    /// What a delivery is of, as its row said.
+    pub(super) fn route(&self, delivery: DeliveryNo) -> Route {
+        self.routes[index(delivery.0)]
+    }
+}
+
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -113,9 +140,13 @@ mod tests {
     fn a_delivery_that_was_never_stored_is_of_nothing_that_is_known() {
         let mut names = Names::default();
         let known = names.route_of("msg_1~ep_1", "msg_1", "ep_1");
-        assert_eq!(names.route("msg_1~ep_1"), known);
-        let unknown = names.route("msg_2~ep_1");
+        let delivery = names.delivery("msg_1~ep_1");
+        assert_eq!(names.route(delivery), known);
+        let delivery = names.delivery("msg_2~ep_1");
+        let unknown = names.route(delivery);
         assert_ne!(unknown.event, known.event);
         assert_ne!(unknown.endpoint, known.endpoint);
+        let stored = names.route_of("msg_2~ep_1", "msg_2", "ep_1");
+        assert_eq!(names.route(delivery), stored, "its row was seen later than the attempt");
     }
 }

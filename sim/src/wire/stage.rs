@@ -184,13 +184,14 @@ impl Stage {
     }
 
     /// The next task that the sender starts makes this attempt, or one of the next.
-    pub(super) fn attempt_follows(&self, name: AttemptName) {
-        lock(&self.claimed).push_back(name);
+    pub(super) fn attempt_follows(&self, delivery: &str, number: u32) {
+        let attempt = self.witness().attempt(delivery, number);
+        lock(&self.claimed).push_back(attempt);
     }
 
     /// The attempt whose task runs at this moment.
     pub(super) fn attempt(&self) -> Option<AttemptName> {
-        lock(&self.current).clone()
+        *lock(&self.current)
     }
 
     pub(super) fn add_attacks(&self, attacks: Vec<Attack>) {
@@ -212,8 +213,12 @@ impl Stage {
     }
 
     /// Whether the receiver must take a request, if it looks now.
-    pub(super) fn is_valid_for_receiver(&self, request: &RawRequest) -> Option<bool> {
-        let wall = self.receiver_wall(true_now());
+    pub(super) fn is_valid_for_receiver(
+        &self,
+        now: Timestamp,
+        request: &RawRequest,
+    ) -> Option<bool> {
+        let wall = self.receiver_wall(now);
         self.witness().is_valid(request, wall)
     }
 

@@ -16,7 +16,8 @@ use turmoil::net::TcpStream;
 use super::attacker;
 use super::bent::{self, Bent};
 use super::host::{RECEIVER, SENDER, SimHost};
-use super::request::{RawRequest, head_end, retry_after_of, status_of};
+use super::request::{RawRequest, ResponseHead, status_of};
+use super::witness::Moment;
 use crate::asked;
 use crate::fault::Fault;
 
@@ -122,8 +123,9 @@ impl Tapped {
                 self.written = other.to_bytes();
                 request = other;
             }
-            note_request(&self.host, &request);
-            self.was_valid = self.host.stage.is_valid_for_receiver(&request);
+            let at = self.host.moment();
+            note_request(&self.host, &at, &request);
+            self.was_valid = self.host.stage.is_valid_for_receiver(at.now, &request);
         }
         let bytes = std::mem::take(&mut self.written);
         match self.plan {
@@ -196,7 +198,7 @@ impl Tapped {
         let is_sender = self.is_sender();
         self.host.spawn(async move {
             host.sleep(delay).await;
-            let was_valid = host.stage.is_valid_for_receiver(&request);
+            let was_valid = host.stage.is_valid_for_receiver(host.true_now(), &request);
             if stream.write_all(&bytes).await.is_err() {
                 return;
             }
@@ -244,13 +246,12 @@ impl Tapped {
             return;
         }
         self.head.extend_from_slice(bytes);
-        let Some(end) = head_end(&self.head) else { return };
-        let Some(status) = status_of(&self.head) else { return };
-        self.status = Some(status);
+        let Some(head) = ResponseHead::parse(&self.head) else { return };
+        self.status = Some(head.status);
         let Some(request) = self.request.as_ref().filter(|_| self.is_sender()) else { return };
         let stage = &self.host.stage;
-        stage.judged(self.host.true_now(), request, self.was_valid, status);
-        let asked = retry_after_of(&self.head[..end]).map(Millis::from_secs);
+        stage.judged(self.host.true_now(), request, self.was_valid, head.status);
+        let asked = head.retry_after.map(Millis::from_secs);
         stage.witness().answered(request, asked);
     }
 
@@ -293,7 +294,8 @@ impl Tapped {
             Plan::SlowBody => {
                 self.is_kept_back();
                 // What came of the body with the head comes never.
-                let rest = head_end(&self.head).map_or(0, |end| self.head.len() - end);
+                let end = ResponseHead::parse(&self.head).map_or(self.head.len(), |head| head.end);
+                let rest = self.head.len() - end;
                 let kept = incoming.saturating_sub(rest);
                 buf.set_filled(before + kept);
                 Poll::Ready(Ok(()))
@@ -345,14 +347,13 @@ fn oversize() -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n{lines}\r\n").into_bytes()
 }
 
-fn note_request(host: &SimHost, request: &RawRequest) {
+fn note_request(host: &SimHost, at: &Moment, request: &RawRequest) {
     let stage = &host.stage;
     let attempt = request.header("hookproof-attempt").unwrap_or_default();
     let event = request.header("webhook-id").unwrap_or_default();
-    let at = host.moment();
-    let text = format!("POST {} {event} attempt {attempt}", request.path);
+    let text = format!("POST {} {event} attempt {attempt}", request.path());
     stage.journal.line(at.now, host.name(), text);
-    stage.witness().sent(&at, request);
+    stage.witness().sent(at, request);
     stage.add_attacks(attacker::plan(host, at.now, request));
 }
 

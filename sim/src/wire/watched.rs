@@ -98,8 +98,8 @@ impl Witness {
                     out.permit == Some(permit) && out.endpoint == *endpoint
                 };
                 let Some((name, _)) = self.gates.out.iter().find(is_it) else { return };
-                let name = name.clone();
-                self.given_back(at, &name, is_success(lesson.signal), now);
+                let name = *name;
+                self.given_back(at, name, is_success(lesson.signal), now);
             }
             Asked::Reset => {
                 let endpoint = self.names.endpoint(endpoint.as_str());
@@ -112,7 +112,8 @@ impl Witness {
     /// Claims are about to be written; whatever nobody gave a permit for begins all the same.
     fn claimed(&mut self, at: &Moment, claims: &[Delivery]) {
         for claim in claims {
-            if !self.gates.out.contains_key(&name_of(claim)) {
+            let name = self.attempt(claim.id.as_str(), claim.attempts);
+            if !self.gates.out.contains_key(&name) {
                 let is_probe = self.gates.is_probing(&claim.endpoint_id).unwrap_or(false);
                 self.admitted(at, claim, None, is_probe);
             }
@@ -139,18 +140,19 @@ impl Witness {
         self.tell(at.now, &fact);
         let endpoint = claim.endpoint_id.clone();
         let out = Out { endpoint, permit, expires: lease_until, is_probe };
-        self.gates.out.insert(name_of(claim), out);
+        let name = self.attempt(claim.id.as_str(), claim.attempts);
+        self.gates.out.insert(name, out);
     }
 
     /// A permit is given back; only the first time counts.
     fn given_back(
         &mut self,
         at: &Moment,
-        name: &AttemptName,
+        name: AttemptName,
         is_success: Option<bool>,
         local: Timestamp,
     ) {
-        let Some(out) = self.gates.out.remove(name) else { return };
+        let Some(out) = self.gates.out.remove(&name) else { return };
         let endpoint = self.names.endpoint(out.endpoint.as_str());
         let Out { expires, is_probe, .. } = out;
         match is_success {
@@ -168,10 +170,6 @@ impl Witness {
             self.gates.probing.insert(endpoint.clone(), !is_closed(gate.breaker.state));
         }
     }
-}
-
-fn name_of(claim: &Delivery) -> AttemptName {
-    AttemptName { delivery: claim.id.as_str().into(), number: claim.attempts }
 }
 
 fn is_closed(breaker: Breaker) -> bool {
@@ -254,7 +252,7 @@ impl<S: Store> Store for Watched<S> {
         }
         for (index, delivery) in wanted.iter().enumerate() {
             if is_made(index) {
-                self.host.stage.attempt_follows(name_of(delivery));
+                self.host.stage.attempt_follows(delivery.id.as_str(), delivery.attempts);
             }
         }
         claims
@@ -269,10 +267,9 @@ impl<S: Store> Store for Watched<S> {
         if let Some(record) = step.record().filter(|record| record.outcome != Outcome::Unknown) {
             let judgement = self.policy.classification.judge(&record.outcome);
             let delivery = step.next();
-            let name =
-                AttemptName { delivery: delivery.id.as_str().into(), number: record.attempt };
             self.witness(|witness, at| {
-                witness.given_back(at, &name, is_success(judgement.signal), at.local);
+                let name = witness.attempt(delivery.id.as_str(), record.attempt);
+                witness.given_back(at, name, is_success(judgement.signal), at.local);
                 witness.gate_is(&delivery.endpoint_id, beside.gate.as_ref());
             });
         }

@@ -324,8 +324,8 @@ impl Witness {
     }
 
     /// How the endpoint of an attempt fails now.
-    pub(super) fn fails(&mut self, now: Timestamp, name: &AttemptName) -> Option<Break> {
-        let endpoint = self.names.route(&name.delivery).endpoint;
+    pub(super) fn fails(&mut self, now: Timestamp, attempt: AttemptName) -> Option<Break> {
+        let endpoint = self.names.route(attempt.delivery).endpoint;
         self.population.fails(endpoint, now)
     }
 

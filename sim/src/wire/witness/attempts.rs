@@ -1,7 +1,5 @@
 //! What is seen of attempts on the wire, and what became of the faults that met them.
 
-use std::sync::Arc;
-
 use hookproof_core::delivery::{AttemptRecord, Phase};
 use hookproof_core::outcome::{Failure, Outcome};
 use hookproof_core::time::{Millis, Timestamp};
@@ -11,13 +9,14 @@ use crate::fact::{Fact, SentRequest};
 use crate::fault::Fault;
 use crate::sometimes::Sometimes;
 use crate::wire::host::{RECEIVER, SENDER};
+use crate::wire::names::DeliveryNo;
 use crate::wire::request::RawRequest;
 use crate::wire::verify::{digest, digest_of, is_signed, is_timely, timestamp};
 
-/// An attempt: its delivery's id, and its number.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// An attempt: its delivery, and its number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::wire) struct AttemptName {
-    pub(in crate::wire) delivery: Arc<str>,
+    pub(in crate::wire) delivery: DeliveryNo,
     pub(in crate::wire) number: u32,
 }
 
@@ -44,24 +43,39 @@ pub(in crate::wire) struct Track {
 }
 
 impl Witness {
+    /// An attempt of the delivery with that id.
+    pub(in crate::wire) fn attempt(&mut self, delivery: &str, number: u32) -> AttemptName {
+        AttemptName { delivery: self.names.delivery(delivery), number }
+    }
+
+    /// The attempt that a request says it is.
+    fn attempt_of(&mut self, request: &RawRequest) -> AttemptName {
+        *request.attempt.get_or_init(|| {
+            let number = request.header("hookproof-attempt").and_then(|text| text.parse().ok());
+            self.attempt(request.delivery(), number.unwrap_or(0))
+        })
+    }
+
     /// When the delivery of an attempt was created.
-    pub(in crate::wire) fn created_at(&self, name: &AttemptName) -> Option<Timestamp> {
-        self.sender.seen().delivery(&name.delivery).map(|delivery| delivery.created_at)
+    pub(in crate::wire) fn created_at(&self, attempt: AttemptName) -> Option<Timestamp> {
+        let id = self.names.delivery_id(attempt.delivery);
+        self.sender.seen().delivery(id).map(|delivery| delivery.created_at)
     }
 
     /// What is known of an attempt, to be added to.
-    pub(in crate::wire) fn track(&mut self, name: &AttemptName) -> &mut Track {
-        self.attempts.entry(name.clone()).or_default()
+    pub(in crate::wire) fn track(&mut self, attempt: AttemptName) -> &mut Track {
+        self.attempts.entry(attempt).or_default()
     }
 
     /// The same, by its request.
     pub(in crate::wire) fn track_of(&mut self, request: &RawRequest) -> &mut Track {
-        self.track(request.attempt())
+        let attempt = self.attempt_of(request);
+        self.track(attempt)
     }
 
-    pub(super) fn asked_by(&self, delivery: &str, number: u32) -> Option<Millis> {
-        let name = AttemptName { delivery: delivery.into(), number };
-        self.attempts.get(&name).and_then(|track| track.asked)
+    pub(super) fn asked_by(&mut self, delivery: &str, number: u32) -> Option<Millis> {
+        let attempt = self.attempt(delivery, number);
+        self.attempts.get(&attempt).and_then(|track| track.asked)
     }
 
     /// A `Retry-After` that asks for that is on its way to the sender.
@@ -70,17 +84,22 @@ impl Witness {
     }
 
     /// An attempt connects to an address.
-    pub(in crate::wire) fn dialled(&mut self, now: Timestamp, name: &AttemptName, is_denied: bool) {
-        let route = self.names.route(&name.delivery);
+    pub(in crate::wire) fn dialled(
+        &mut self,
+        now: Timestamp,
+        attempt: AttemptName,
+        is_denied: bool,
+    ) {
+        let route = self.names.route(attempt.delivery);
         self.tell(now, &Fact::Dialled { route, is_denied });
     }
 
     /// A request of the sender is on the wire.
     pub(in crate::wire) fn sent(&mut self, at: &Moment, request: &RawRequest) {
-        let name = request.attempt();
+        let name = self.attempt_of(request);
         self.track(name).is_sent = true;
         self.requests += 1;
-        let state = self.sender.seen().delivery(&name.delivery);
+        let state = self.sender.seen().delivery(request.delivery());
         // It may have been settled meanwhile; what counts is that the claim was written.
         // How a sender on trial goes about it, and until when, nobody knows.
         let is_on_trial = self.is_sender_on_trial();
@@ -91,20 +110,20 @@ impl Witness {
             }
             _ => at.now,
         };
-        let route = self.names.route(&name.delivery);
+        let route = self.names.route(name.delivery);
         let id = request.header("webhook-id").unwrap_or_default();
         let is_signed = self.is_signed(request);
         self.reached_by_signatures(request, self.keys_of(request));
         let published = self.bodies.get(&route.event).copied();
         // With the id of nothing that was published it is an invention, and no other body.
-        let body = digest(&request.body);
+        let body = digest(request.body());
         let stamped = Timestamp::from_secs(timestamp(request));
         let sent = SentRequest {
             route,
             attempt: name.number,
             event: self.names.event(id),
             body: (body, published.unwrap_or(if is_on_trial { body } else { 0 })),
-            headers: digest_of(request.headers.iter().map(|(name, _)| &name[..])),
+            headers: digest_of(request.fields().map(|(name, _)| name)),
             timestamp: timestamp(request),
             wall: self.walls_since(began, at.wall),
             stood_still: self.stood_still_since(began, at.now),
@@ -119,14 +138,13 @@ impl Witness {
 
     /// The sender no longer waits for an attempt: it has closed the connection, or it is gone.
     pub(in crate::wire) fn ended(&mut self, request: &RawRequest) {
-        let name = request.attempt();
-        let route = self.names.route(&name.delivery);
+        let name = self.attempt_of(request);
+        let route = self.names.route(name.delivery);
         self.tell(self.latest(), &Fact::Ended { route, attempt: name.number });
     }
 
     fn keys_of(&self, request: &RawRequest) -> &[Vec<u8>] {
-        let source = request.path.rsplit('/').next().unwrap_or_default();
-        self.keys.get(source).map_or(&[], Vec::as_slice)
+        self.keys.get(request.source()).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a receiver whose wall clock shows `wall` must take a request.
@@ -166,7 +184,7 @@ impl Witness {
             self.reached(Sometimes::TimestampRefused);
         }
         let event = self.names.event(id);
-        let source = self.names.source(request.path.rsplit('/').next().unwrap_or_default());
+        let source = self.names.source(request.source());
         self.tell(now, &Fact::Judged { source, event, is_valid, status });
     }
 
@@ -184,7 +202,7 @@ impl Witness {
         delivery: &str,
         record: &AttemptRecord,
     ) {
-        let name = AttemptName { delivery: delivery.into(), number: record.attempt };
+        let name = self.attempt(delivery, record.attempt);
         let Some(track) = self.attempts.get(&name) else { return };
         let failed = |wanted| record.outcome == Outcome::Failed { failure: wanted };
         if track.met_partition && failed(Failure::ConnectTimeout) {

@@ -41,11 +41,13 @@ impl Witness {
                     self.written(at, &state, record.as_ref(), has_notice);
                 }
                 SenderChange::Lost { delivery } => {
-                    let event = self.names.route(&delivery).event;
+                    let delivery = self.names.delivery(&delivery);
+                    let event = self.names.route(delivery).event;
                     self.tell(at.now, &Fact::Lost { event });
                 }
                 SenderChange::Doubled { delivery } => {
-                    let route = self.names.route(&delivery);
+                    let delivery = self.names.delivery(&delivery);
+                    let route = self.names.route(delivery);
                     self.tell(at.now, &Fact::Doubled { route });
                 }
                 SenderChange::Enabled { id, is_enabled } => {
@@ -77,7 +79,8 @@ impl Witness {
                     self.tell(at.now, &Fact::Deleted { endpoint });
                 }
                 SenderChange::Noticed { delivery } => {
-                    let route = self.names.route(&delivery);
+                    let delivery = self.names.delivery(&delivery);
+                    let route = self.names.route(delivery);
                     self.tell(at.now, &Fact::Noticed { route });
                 }
             }

@@ -26,10 +26,11 @@ impl Witness {
     pub(in crate::wire) fn calls(&mut self, event: &str) -> AttemptName {
         let (delivery, endpoint) = delivery_of(event);
         self.names.route_of(&delivery, event, endpoint);
-        let before = self.attempts.keys().filter(|name| *name.delivery == *delivery).count();
+        let delivery = self.names.delivery(&delivery);
+        let before = self.attempts.keys().filter(|name| name.delivery == delivery).count();
         let number = u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1);
-        let name = AttemptName { delivery: delivery.into(), number };
-        self.track(&name);
+        let name = AttemptName { delivery, number };
+        self.track(name);
         name
     }
 }
