@@ -12,6 +12,7 @@ mod downstream;
 pub mod exchanges;
 mod fuse;
 mod host;
+mod in_attempt;
 mod lives;
 mod names;
 mod observer;

@@ -4,10 +4,8 @@ use std::future::{Future, pending};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Context, Poll};
 
 use hookproof_core::inbox::Input;
 use hookproof_core::time::{Millis, Timestamp};
@@ -15,11 +13,11 @@ use hookproof_runtime::clock::{Reading, SteadyClock};
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::decision::Decision;
 use hookproof_runtime::host::Host;
-use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::fuse::{self, Fuse, Fused};
+use super::in_attempt::InAttempt;
 use super::reached;
 use super::stage::{self, Stage, lock};
 use super::stream::{Plan, SimStream};
@@ -151,7 +149,7 @@ impl SimHost {
 
     /// `work`, which is part of an attempt.
     pub(super) fn in_attempt<T: Future>(&self, name: AttemptName, work: T) -> InAttempt<T> {
-        InAttempt { work, name: Some(name), stage: self.stage.clone() }
+        InAttempt::new(name, work, self.stage.clone())
     }
 
     /// Where the receiver is.
@@ -265,29 +263,6 @@ const STORE_PAUSE: Millis = Millis::new(200);
 fn reading(now: Timestamp, wall_ahead_ms: i64) -> Reading {
     let now = now.as_millis().saturating_mul(1_000_000);
     Reading { wall_ns: now + wall_ahead_ms * 1_000_000, monotonic_ns: now }
-}
-
-pin_project! {
-    /// The work of an attempt: whatever it does, it is known for which attempt.
-    pub(super) struct InAttempt<T> {
-        #[pin]
-        work: T,
-        // There except while the work runs: then the stage has it.
-        name: Option<AttemptName>,
-        stage: Arc<Stage>,
-    }
-}
-
-impl<T: Future> Future for InAttempt<T> {
-    type Output = T::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T::Output> {
-        let attempt = self.project();
-        *lock(&attempt.stage.current) = attempt.name.take();
-        let polled = attempt.work.poll(cx);
-        *attempt.name = lock(&attempt.stage.current).take();
-        polled
-    }
 }
 
 /// How often a crash strikes at a point compared with others, in quarters: points that are passed
