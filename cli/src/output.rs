@@ -5,6 +5,7 @@
 
 pub(crate) mod number;
 pub(crate) mod progress;
+pub(crate) mod shell;
 pub(crate) mod table;
 
 use std::fmt;

@@ -72,7 +72,8 @@ pub struct Scenario {
     pub overdue_max: Millis,
     /// The same for an endpoint that works while another does not.
     pub isolation_max: Millis,
-    /// The simulated time of one tick of the wire world's network; well below the smallest timeout.
+    /// The simulated time of one tick of the wire world's network: 1 ms to a tenth of the shortest connect
+    /// timeout.
     pub tick: Millis,
 }
 
@@ -215,6 +216,22 @@ impl Scenario {
                 return wrong("policies", format!("has one that cannot be: {error}"));
             }
         }
+        let shortest = self.policies.iter().map(|policy| policy.connect_timeout).min();
+        let tick_max =
+            Millis::new(shortest.unwrap_or_default().get() / TICKS_IN_A_TIMEOUT).max(TICK_MIN);
+        if self.tick < TICK_MIN || self.tick > tick_max {
+            let problem = format!(
+                "is {}; give {TICK_MIN} to {tick_max}, a tenth of the shortest connect timeout",
+                self.tick
+            );
+            return wrong("tick", problem);
+        }
+        if self.shard_lease == Millis::ZERO {
+            return wrong(
+                "shard_lease",
+                "is 0s: nobody could hold an endpoint; give 1ms or more".to_owned(),
+            );
+        }
         if self.broken_per_mille > 0 && self.breaks.is_empty() {
             return wrong("breaks", "is empty, and endpoints are to be broken".to_owned());
         }
@@ -236,6 +253,11 @@ impl Scenario {
         Ok(())
     }
 }
+
+/// The shortest tick of the wire world.
+const TICK_MIN: Millis = Millis::new(1);
+/// How many ticks the shortest timeout must have at least: otherwise it is over before anything was tried.
+const TICKS_IN_A_TIMEOUT: u64 = 10;
 
 /// The most events and endpoints of one history.
 const POPULATION_MAX: u64 = 10_000;

@@ -12,7 +12,7 @@ use super::signing::{SchemeArgs, instant_or_now, print_list, read};
 use crate::args::{Format, Instant, instant};
 use crate::failure::{EXIT_CODES, Ending, Failure};
 use crate::output::table::{Table, chunks};
-use crate::output::{self, Output, WIDTH_MAX};
+use crate::output::{self, Output, WIDTH_MAX, shell};
 
 /// The longest piece of a word in a command, so that its line has room for `  --data-binary '' \`.
 const WORD_MAX: usize = WIDTH_MAX - 20;
@@ -230,10 +230,9 @@ fn curl(
 /// A word for a shell. A long one goes on in the next line, flush left: there, a space would be part
 /// of no word.
 fn quoted(text: &str) -> String {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     if text.is_empty() {
-        return quoted(text);
+        return shell::quoted(text);
     }
-    let pieces: Vec<_> = chunks(text, WORD_MAX).iter().map(|piece| quoted(piece)).collect();
+    let pieces: Vec<_> = chunks(text, WORD_MAX).iter().map(|piece| shell::quoted(piece)).collect();
     pieces.join("\\\n")
 }

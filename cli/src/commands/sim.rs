@@ -368,11 +368,11 @@ fn many(args: &Args, output: &mut Output) -> Result<Ending, Failure> {
         Counted(mutants, "mutant")
     ));
     if let Some(path) = &args.junit {
-        junit::write(path, &found)?;
+        junit::write(path, &found, args.scenario_file.as_deref())?;
     }
     smallest::tell(&plan, &found, args.save.as_deref(), format, output)?;
     match format {
-        Format::Table => report::print(&found, args.full, output)?,
+        Format::Table => report::print(&found, args.scenario_file.as_deref(), args.full, output)?,
         Format::Json => output.json(&Document::new(&plan, &found))?,
     }
     Ok(ending(&found))

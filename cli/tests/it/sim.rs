@@ -206,6 +206,9 @@ fn the_first_failing_history_is_made_small_told_and_saved() {
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.stdout.starts_with("the first failing history, made small: "), "{ran}");
     assert!(ran.stdout.ends_with("verdict: violated\n"), "{ran}");
+    let command =
+        format!("replay: hookproof sim --world model --scenario-file {}", path(&scenario));
+    assert!(ran.stdout.contains(&command), "{ran}");
 
     let again = run(&["sim", "--replay", path(&plan)]);
     assert_eq!(again.code, Some(1), "{again}");

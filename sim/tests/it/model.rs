@@ -101,6 +101,9 @@ fn a_scenario_that_cannot_be_is_told_with_its_field() {
         scenario.broken_per_mille = 1;
         scenario.breaks.clear();
     });
+    check("tick", |scenario| scenario.tick = hookproof_core::time::Millis::ZERO);
+    check("tick", |scenario| scenario.tick = hookproof_core::time::Millis::from_secs(5));
+    check("shard_lease", |scenario| scenario.shard_lease = hookproof_core::time::Millis::ZERO);
     check("latency", |scenario| scenario.latency.1 = hookproof_core::time::Millis::ZERO);
 }
 

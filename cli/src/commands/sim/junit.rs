@@ -10,9 +10,11 @@ use super::report::replay;
 use crate::failure::Failure;
 
 /// Writes it: a case for each part, each mutant and the gates.
-pub(super) fn write(path: &Path, report: &Report) -> Result<(), Failure> {
+///
+/// A scenario that is not a shipped one is in the file `scenario`.
+pub(super) fn write(path: &Path, report: &Report, scenario: Option<&Path>) -> Result<(), Failure> {
     let mut junit = JunitReport::new("hookproof sim");
-    junit.add_test_suite(histories(report));
+    junit.add_test_suite(histories(report, scenario));
     junit.add_test_suite(zoo(report));
     junit.add_test_suite(gates(report));
     let wrong = |what: &dyn std::fmt::Display| {
@@ -31,7 +33,7 @@ fn failed(what: impl Into<String>) -> TestCaseStatus {
     status
 }
 
-fn histories(report: &Report) -> TestSuite {
+fn histories(report: &Report, scenario: Option<&Path>) -> TestSuite {
     let mut suite = TestSuite::new("histories");
     for part in &report.parts {
         let name = &part.scenario.name;
@@ -48,7 +50,7 @@ fn histories(report: &Report) -> TestSuite {
                     first.seed,
                     first.violation.invariant,
                     first.violation.what,
-                    replay(first)
+                    replay(first, scenario)
                 ))
             }
         };

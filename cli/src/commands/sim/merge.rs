@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Ending, Failure> {
         )
     })?;
     match args.format {
-        Format::Table => report::print(&whole, args.full, output)?,
+        Format::Table => report::print(&whole, None, args.full, output)?,
         Format::Json => {
             let demands_coverage = documents.iter().all(|document| document.demands_coverage);
             let plan = Plan { demands_coverage, ..Plan::of(Vec::new(), 1) };

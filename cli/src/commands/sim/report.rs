@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use hookproof_core::time::Millis;
 use hookproof_runtime::crash_point::CrashPoint;
@@ -12,6 +13,7 @@ use hookproof_sim::scenario::shipped;
 use hookproof_sim::suite::{Failure, MutantReport, Report, Sum, Verdict, World};
 
 use crate::output::number::{Counted, Grouped};
+use crate::output::shell;
 use crate::output::table::{Column, Table};
 use crate::output::{Output, WIDTH_MAX, wrapped};
 
@@ -21,7 +23,12 @@ const FAILURES_SHOWN: usize = 10;
 const FAILED: &str = "violated:";
 
 /// Prints the report; its last line is the verdict.
-pub(super) fn print(report: &Report, is_full: bool, output: &mut Output) -> io::Result<()> {
+pub(super) fn print(
+    report: &Report,
+    file: Option<&Path>,
+    is_full: bool,
+    output: &mut Output,
+) -> io::Result<()> {
     let paint = output.paint;
     parts(report).write(output, paint)?;
     writeln!(output)?;
@@ -40,7 +47,7 @@ pub(super) fn print(report: &Report, is_full: bool, output: &mut Output) -> io::
         }
     }
     summary(report).write(output, paint)?;
-    problems(report, output)?;
+    problems(report, file, output)?;
     let verdict = report.verdict();
     writeln!(output)?;
     match verdict {
@@ -254,19 +261,21 @@ fn killed(mutants: &[&MutantReport]) -> String {
     format!("{as_expected} of {}; seeds that took: median {median}, at most {most}", mutants.len())
 }
 
-/// The command that shows a failing history again.
-pub(super) fn replay(failure: &Failure) -> String {
+/// The command that shows a failing history again; the scenario is in `file`, if it is not a shipped one.
+pub(super) fn replay(failure: &Failure, file: Option<&Path>) -> String {
     let Failure { world, scenario, seed, crash_at, .. } = failure;
-    let which = match shipped::find(scenario) {
-        Some(_) => format!("--scenario {scenario}"),
-        None => "--scenario-file FILE".to_owned(),
+    let which = match (file, shipped::find(scenario)) {
+        (Some(file), _) => format!("--scenario-file {}", shell::word(&file.display().to_string())),
+        (None, Some(_)) => format!("--scenario {scenario}"),
+        // Other machines ran it, each from a file of its own.
+        (None, None) => "--scenario-file FILE".to_owned(),
     };
     let crash = crash_at.map(|at| format!(" --crash-at {at}")).unwrap_or_default();
     format!("hookproof sim --world {world} {which} --seed {seed}{crash}")
 }
 
 /// What went wrong, each with the command that shows it again.
-fn problems(report: &Report, output: &mut Output) -> io::Result<()> {
+fn problems(report: &Report, file: Option<&Path>, output: &mut Output) -> io::Result<()> {
     let paint = output.paint;
     if !report.failures.is_empty() || !report.gates.is_empty() {
         writeln!(output)?;
@@ -289,7 +298,7 @@ fn problems(report: &Report, output: &mut Output) -> io::Result<()> {
         for line in lines {
             writeln!(output, "{:width$} {line}", "", width = FAILED.len())?;
         }
-        writeln!(output, "  {} {}", paint.hint("replay:"), replay(failure))?;
+        writeln!(output, "  {} {}", paint.hint("replay:"), replay(failure, file))?;
     }
     let more = report.failures.len().saturating_sub(FAILURES_SHOWN);
     if more > 0 {
