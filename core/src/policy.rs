@@ -9,7 +9,7 @@ use crate::gate::GateRule;
 use crate::life::Life;
 use crate::preset;
 use crate::retry_after::RetryAfterRule;
-use crate::schedule::{Draw, Jitter, Schedule};
+use crate::schedule::{ATTEMPTS_MAX, Draw, Jitter, Schedule};
 use crate::time::Millis;
 
 /// How an endpoint is served.
@@ -123,6 +123,9 @@ impl Policy {
                 "is 0s, so that only an attempt without delay could begin",
             );
         }
+        if self.schedule.is_open_ended() {
+            self.check_age_ends_it()?;
+        }
         if self.retry_after.min > self.classification.retry_after_max {
             return fail("retry_after.min", "is longer than classification.retry_after_max");
         }
@@ -146,5 +149,32 @@ impl Policy {
             return fail("gate.concurrency_max", "is 0, so nothing would ever be sent");
         }
         self.gate.check().map_or(Ok(()), |(field, problem)| fail(field, problem))
+    }
+
+    /// Without a limit on the attempts, the age must end a delivery, and before the attempts that are
+    /// possible at all are made.
+    fn check_age_ends_it(&self) -> Result<(), PolicyError> {
+        let fail = |problem: String| {
+            Err(PolicyError { field: "schedule.backoff.attempts_max".to_owned(), problem })
+        };
+        let Some(age_max) = self.life.age_max else {
+            return fail(format!(
+                "is left out, and so is life.age_max, so that nothing would end a delivery; give one of \
+                 them, or fewer than {ATTEMPTS_MAX} attempts"
+            ));
+        };
+        let wanted = u128::from(age_max.get()) << 16;
+        let mut sum: u128 = 0;
+        for attempt in 1..ATTEMPTS_MAX {
+            sum += self.schedule.draw(attempt, None).map_or(0, Draw::mean_65536);
+            if sum >= wanted {
+                return Ok(());
+            }
+        }
+        let ended = Millis::new(u64::try_from(sum >> 16).unwrap_or(u64::MAX));
+        fail(format!(
+            "must be given: {ATTEMPTS_MAX} attempts, the most there can be, are made within {ended} in \
+             the mean, before life.age_max, {age_max}"
+        ))
     }
 }

@@ -16,8 +16,9 @@ use crate::time::Millis;
 pub use backoff::Backoff;
 pub use draw::Draw;
 
-/// The most attempts that a schedule may allow.
-pub const ATTEMPTS_MAX: u32 = 10_000;
+/// The most attempts that a schedule may allow. One that allows so many is bounded by the age of a
+/// delivery alone.
+pub const ATTEMPTS_MAX: u32 = 100_000;
 
 /// The waits between attempts, and how many attempts there are.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -144,6 +145,13 @@ impl Schedule {
                 *attempts_max
             }
         }
+    }
+
+    /// Whether it is for the age alone to end a delivery: nothing limits the attempts but what is possible
+    /// at all.
+    #[must_use]
+    pub fn is_open_ended(&self) -> bool {
+        !matches!(self.backoff, Backoff::List { .. }) && self.attempts_max() == ATTEMPTS_MAX
     }
 
     /// The wait after attempt `attempt`, or `None` if that was the last one (or there is no such

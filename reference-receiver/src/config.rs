@@ -137,6 +137,11 @@ impl ReceiverConfig {
             let problem = text.strip_prefix(&format!("`{field}` ")).unwrap_or(&text).to_owned();
             ConfigError { field: format!("inbox.schedule.{field}"), problem }
         })?;
+        if self.inbox.schedule.is_open_ended() {
+            let problem = "is left out, and an event has no age that would end the work on it; give a \
+                           number of attempts";
+            return fail("inbox.schedule.backoff.attempts_max", problem);
+        }
         within("body_bytes_max", self.body_bytes_max, BODY_BYTES_MAX_HIGHEST)?;
         within("limits.connections_max", self.limits.connections_max, CONNECTIONS_MAX_HIGHEST)?;
         not_zero("inbox.lease", self.inbox.lease)?;

@@ -117,6 +117,23 @@ fn a_policy_of_ones_own_is_printed_with_its_greatest_age() {
 }
 
 #[test]
+fn the_age_alone_can_bound_a_policy_and_of_many_attempts_some_have_a_row() {
+    let every_5_s = "[schedule.backoff]\nkind = \"linear\"\nbase = \"5s\"\nstep = \"0s\"\n\
+                     cap = \"5s\"\n[life]\nage_max = \"3d\"\n";
+    let ran = with_policy("mine.toml", every_5_s, &["schedule", "--policy", "mine.toml"]);
+    assert_narrow(&ran.stdout);
+    insta::assert_snapshot!("policy_by_age", ran);
+    let arguments = ["schedule", "--policy", "mine.toml", "--format=csv"];
+    let whole = with_policy("mine.toml", every_5_s, &arguments);
+    assert_eq!(whole.stdout.lines().count(), 1 + 3 * 24 * 3600 / 5 + 1, "with its head");
+
+    let endless = every_5_s.split("[life]").next().unwrap_or_default();
+    let refused = with_policy("mine.toml", endless, &["schedule", "--policy", "mine.toml"]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains("is left out, and so is life.age_max"), "{refused}");
+}
+
+#[test]
 fn a_policy_in_json_is_the_same() {
     let json = serde_json::to_string(&toml::from_str::<Value>(POLICY).unwrap()).unwrap();
     let arguments = |file| ["schedule", "--format=csv", "--policy", file];

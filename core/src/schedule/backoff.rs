@@ -24,7 +24,8 @@ pub enum Backoff {
         step: Millis,
         /// The longest wait.
         cap: Millis,
-        /// Attempts in all, the first included.
+        /// Attempts in all, the first included; [`ATTEMPTS_MAX`], which a file says by leaving it out,
+        /// if only the age is to end a delivery.
         attempts_max: u32,
     },
     /// `base · factorⁿ⁻¹` before attempt `n + 1`, at most `cap`. The cap comes before the jitter,
@@ -36,7 +37,8 @@ pub enum Backoff {
         factor: u32,
         /// The longest wait.
         cap: Millis,
-        /// Attempts in all, the first included.
+        /// Attempts in all, the first included; [`ATTEMPTS_MAX`], which a file says by leaving it out,
+        /// if only the age is to end a delivery.
         attempts_max: u32,
     },
 }
@@ -131,13 +133,13 @@ impl Written {
                 base: needed(base, "base")?,
                 step: needed(step, "step")?,
                 cap: needed(cap, "cap")?,
-                attempts_max: needed(attempts_max, "attempts_max")?,
+                attempts_max: attempts_max.unwrap_or(ATTEMPTS_MAX),
             },
             Kind::Exponential => Backoff::Exponential {
                 base: needed(base, "base")?,
                 factor: needed(factor, "factor")?,
                 cap: needed(cap, "cap")?,
-                attempts_max: needed(attempts_max, "attempts_max")?,
+                attempts_max: attempts_max.unwrap_or(ATTEMPTS_MAX),
             },
         })
     }

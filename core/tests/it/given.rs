@@ -199,7 +199,7 @@ fn exponential(attempts_max: u32) -> BoxedStrategy<Backoff> {
 /// Any schedule that validates, up to the most attempts that are allowed.
 pub(crate) fn schedule() -> BoxedStrategy<Schedule> {
     let few = prop_oneof![list(20), exponential(20), linear(20)];
-    spread(prop_oneof![few, exponential(ATTEMPTS_MAX), linear(ATTEMPTS_MAX)].boxed())
+    spread(prop_oneof![few, exponential(ATTEMPTS_MAX - 1), linear(ATTEMPTS_MAX - 1)].boxed())
 }
 
 /// A schedule of few attempts, which a test can live through.

@@ -6,7 +6,7 @@ use hookproof_core::delivery::{
 use hookproof_core::life::{Life as Span, WhileHeld};
 use hookproof_core::policy::Policy;
 use hookproof_core::preset;
-use hookproof_core::schedule::{Backoff, Jitter, Schedule};
+use hookproof_core::schedule::{ATTEMPTS_MAX, Backoff, Jitter, Schedule};
 use hookproof_core::time::Millis;
 
 use crate::given::{ADMITTED, answered, answered_later, ms, secs};
@@ -44,6 +44,42 @@ fn whichever_limit_comes_first_ends_the_delivery() {
     let mut life = Life::new(policy(&[10, 20], secs(1000), WhileHeld::Runs));
     life.attempt_until_final(FAILS);
     assert_eq!(life.delivery.phase, Phase::Dead { at: life.now, reason: DeadReason::Exhausted });
+}
+
+fn every_5_s(jitter: Jitter, age_max: Option<Millis>) -> Policy {
+    let (base, cap) = (secs(5), secs(5));
+    let backoff = Backoff::Linear { base, step: Millis::ZERO, cap, attempts_max: ATTEMPTS_MAX };
+    Policy {
+        schedule: Schedule::new(backoff, jitter),
+        life: Span { age_max, while_held: WhileHeld::Runs },
+        ..Policy::default()
+    }
+}
+
+#[test]
+fn the_age_alone_can_end_a_delivery_however_many_attempts_that_takes() {
+    let policy = every_5_s(Jitter::None, Some(Millis::from_minutes(30)));
+    assert_eq!(policy.validate(), Ok(()));
+    let mut life = Life::new(policy);
+    life.attempt_until_final(FAILS);
+    assert_eq!(life.records.len(), 30 * 60 / 5 + 1);
+    assert_eq!(life.delivery.phase, expired(&life));
+}
+
+#[test]
+fn without_a_limit_on_the_attempts_the_age_must_be_what_ends_a_delivery() {
+    let problem = |policy: Policy| policy.validate().expect_err("nothing ends it").to_string();
+    let endless = problem(every_5_s(Jitter::None, None));
+    assert!(
+        endless.contains("`schedule.backoff.attempts_max` is left out, and so is life.age_max")
+    );
+    // 100,000 waits of 2.5 s in the mean.
+    let late = problem(every_5_s(Jitter::Full, Some(Millis::from_hours(72))));
+    assert!(
+        late.contains("100000 attempts, the most there can be, are made within 69h26m37s500ms in"),
+        "{late}"
+    );
+    assert_eq!(every_5_s(Jitter::Full, Some(Millis::from_hours(69))).validate(), Ok(()));
 }
 
 #[test]

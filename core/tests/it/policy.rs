@@ -76,7 +76,7 @@ fn a_schedule_that_cannot_work_is_named_with_its_path() {
     check(
         with(secs(1), 2, secs(60), 0),
         "schedule.backoff.attempts_max",
-        "`schedule.backoff.attempts_max` is 0, but must be 1 to 10000",
+        "`schedule.backoff.attempts_max` is 0, but must be 1 to 100000",
     );
     check(
         with(secs(1), 0, secs(60), 5),
@@ -94,9 +94,9 @@ fn a_schedule_that_cannot_work_is_named_with_its_path() {
         "`schedule.backoff.cap` is 1s, but must be at least the base, 2s",
     );
     check(
-        |policy| policy.schedule.backoff = Backoff::List { waits: vec![secs(1); 10_000] },
+        |policy| policy.schedule.backoff = Backoff::List { waits: vec![secs(1); 100_000] },
         "schedule.backoff.waits",
-        "`schedule.backoff.waits` has 10000 entries, but at most 9999 are allowed",
+        "`schedule.backoff.waits` has 100000 entries, but at most 99999 are allowed",
     );
 }
 

@@ -119,7 +119,7 @@ fn a_kind_that_cannot_work_names_the_field() {
     check_invalid(
         &linear(secs(2), secs(1), secs(2), 0),
         "backoff.attempts_max",
-        "`backoff.attempts_max` is 0, but must be 1 to 10000",
+        "`backoff.attempts_max` is 0, but must be 1 to 100000",
     );
 }
 

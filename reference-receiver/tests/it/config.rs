@@ -1,7 +1,7 @@
 //! A configuration says what is wrong with it, and with which field.
 
 use hookproof_core::ordering::Late;
-use hookproof_core::schedule::Backoff;
+use hookproof_core::schedule::{ATTEMPTS_MAX, Backoff};
 use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::Millis;
 use hookproof_receiver::config::{BODY_BYTES_MAX_HIGHEST, ReceiverConfig, Source};
@@ -178,6 +178,18 @@ fn what_the_types_cannot_check_is_checked_and_the_field_named() {
             };
         },
         "`inbox.schedule.backoff.factor` is 0, but must be at least 1 (1 repeats the base)",
+    );
+    check(
+        |config| {
+            config.inbox.schedule.backoff = Backoff::Exponential {
+                base: Millis::from_secs(1),
+                factor: 2,
+                cap: Millis::from_secs(1),
+                attempts_max: ATTEMPTS_MAX,
+            };
+        },
+        "`inbox.schedule.backoff.attempts_max` is left out, and an event has no age that would end the \
+         work on it; give a number of attempts",
     );
 }
 

@@ -1,5 +1,7 @@
 //! The model world: replay, calm, scenarios as files.
 
+use hookproof_core::schedule::{ATTEMPTS_MAX, Backoff};
+use hookproof_core::time::Millis;
 use hookproof_sim::choices::Choices;
 use hookproof_sim::model::{self, Options};
 use hookproof_sim::scenario::{Scenario, shipped};
@@ -66,6 +68,25 @@ fn a_day_of_outage_is_survived_by_the_schedule_of_standard_webhooks() {
 }
 
 #[test]
+fn where_the_age_alone_ends_a_delivery_it_does() {
+    let mut scenario =
+        Scenario { broken_per_mille: 1000, endpoints: (2, 3), ..Scenario::default() };
+    let policy = &mut scenario.policies[0];
+    let (base, cap) = (Millis::new(500), Millis::from_secs(5));
+    policy.schedule.backoff =
+        Backoff::Exponential { base, factor: 2, cap, attempts_max: ATTEMPTS_MAX };
+    policy.life.age_max = Some(Millis::from_minutes(10));
+    assert_eq!(scenario.validate(), Ok(()));
+    let mut dead = 0;
+    for seed in 0..40 {
+        let history = model::run(&scenario, &Choices::seeded(seed), None, Options::default());
+        assert_eq!(history.violation, None, "seed {seed}");
+        dead += history.totals.dead;
+    }
+    assert!(dead > 100, "{dead}");
+}
+
+#[test]
 fn a_scenario_is_the_same_read_back_from_toml() {
     for scenario in shipped::all() {
         scenario.validate().expect("what is shipped can be");
@@ -101,10 +122,10 @@ fn a_scenario_that_cannot_be_is_told_with_its_field() {
         scenario.broken_per_mille = 1;
         scenario.breaks.clear();
     });
-    check("tick", |scenario| scenario.tick = hookproof_core::time::Millis::ZERO);
-    check("tick", |scenario| scenario.tick = hookproof_core::time::Millis::from_secs(5));
-    check("shard_lease", |scenario| scenario.shard_lease = hookproof_core::time::Millis::ZERO);
-    check("latency", |scenario| scenario.latency.1 = hookproof_core::time::Millis::ZERO);
+    check("tick", |scenario| scenario.tick = Millis::ZERO);
+    check("tick", |scenario| scenario.tick = Millis::from_secs(5));
+    check("shard_lease", |scenario| scenario.shard_lease = Millis::ZERO);
+    check("latency", |scenario| scenario.latency.1 = Millis::ZERO);
 }
 
 #[test]

@@ -2,12 +2,18 @@
 //! each wait comes from its place (which life, which attempt), so that each run draws the same.
 
 use hookproof_core::policy::Policy;
+use hookproof_core::schedule::Draw;
 use hookproof_core::time::Millis;
 
 use super::timeline::{Count, Spread};
 
 /// How many lives are drawn where anything is left to chance: 1 % of them are 41.
 pub(super) const LIVES: u64 = 4_096;
+/// How many at least, however many attempts each of them has.
+const LIVES_MIN: u64 = 100;
+/// How many attempts are drawn in all, about. Of lives with many attempts fewer are needed: what they are in
+/// all varies the less.
+const DRAWN_MAX: u64 = 8_000_000;
 
 /// Deliveries that fail again and again, all at the same attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,7 +43,10 @@ impl Lives {
             .filter_map(|attempt| policy.schedule.bounds(attempt))
             .all(|bounds| bounds.lowest == bounds.highest)
             && policy.retry_after_spread == Millis::ZERO;
-        let count = if is_sure { 1 } else { LIVES };
+        let count = match is_sure {
+            true => 1,
+            false => (DRAWN_MAX / attempts(policy)).clamp(LIVES_MIN, LIVES),
+        };
         let life = Life { previous: None, attempts_ms: vec![0] };
         Self { lives: (0..count).map(|_| life.clone()).collect() }
     }
@@ -131,6 +140,20 @@ impl Lives {
         nths.sort_unstable();
         nths
     }
+}
+
+/// How many attempts a life has in the mean, about.
+fn attempts(policy: &Policy) -> u64 {
+    let attempts_max = policy.schedule.attempts_max();
+    let age_max = policy.life.age_max.map_or(u128::MAX, |age| u128::from(age.get()) << 16);
+    let mut sum: u128 = 0;
+    for attempt in 1..attempts_max {
+        sum = sum.saturating_add(policy.schedule.draw(attempt, None).map_or(0, Draw::mean_65536));
+        if sum > age_max {
+            return u64::from(attempt);
+        }
+    }
+    u64::from(attempts_max)
 }
 
 /// What the values are, sorted from the lowest up; `None` if there is none.

@@ -20,6 +20,9 @@ const AT: &str = "at, in UTC";
 const LIMITED: &str = "with the limits";
 const WAITS: [&str; 5] = ["lowest", "mean", "p50", "p95", "highest"];
 const TIMES: [&str; 3] = ["lowest", "mean", "highest"];
+/// The most attempts that have a row, and how many of these are the last.
+const ROWS_MAX: usize = 60;
+const ROWS_LAST: usize = 5;
 /// What becomes of an attempt that no event comes to.
 const NONE: &str = "none";
 
@@ -27,6 +30,17 @@ const NONE: &str = "none";
 pub(super) fn timeline(inspected: &Inspected, to: &mut impl Write, paint: Paint) -> io::Result<()> {
     for table in table(inspected).folded() {
         table.write(to, paint)?;
+        writeln!(to)?;
+    }
+    let entries = &inspected.timeline.entries;
+    let (first, last) = shown(entries);
+    if !last.is_empty() {
+        let left_out = entries.len() - first.len() - last.len();
+        let left_out = Grouped(u64::try_from(left_out).unwrap_or(u64::MAX));
+        writeln!(
+            to,
+            "{left_out} attempts are left out here; --format csv and json have each of them"
+        )?;
         writeln!(to)?;
     }
     facts(inspected).write(to, paint)
@@ -58,11 +72,29 @@ fn table(inspected: &Inspected) -> Table {
         Some(_) => columns.push(Column::left(AT)),
         None => {}
     }
+    let width = columns.len();
     let mut table = Table::new(columns);
-    for entry in &timeline.entries {
+    let (first, last) = shown(&timeline.entries);
+    for entry in first {
+        table.row(row(entry, spreads, inspected));
+    }
+    if !last.is_empty() {
+        let mut gap = vec![String::new(); width];
+        gap[0] = "…".to_owned();
+        table.row(gap);
+    }
+    for entry in last {
         table.row(row(entry, spreads, inspected));
     }
     table
+}
+
+/// The attempts that have a row: all, or the first and the last of many.
+fn shown(entries: &[Entry]) -> (&[Entry], &[Entry]) {
+    match entries.len() {
+        ..=ROWS_MAX => (entries, &[]),
+        count => (&entries[..ROWS_MAX - ROWS_LAST], &entries[count - ROWS_LAST..]),
+    }
 }
 
 fn row(entry: &Entry, spreads: bool, inspected: &Inspected) -> Vec<String> {
