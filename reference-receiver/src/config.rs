@@ -2,16 +2,12 @@
 
 use std::fmt;
 
-use hookproof_core::id::SourceId;
 use hookproof_core::inbox::InboxRule;
-use hookproof_core::secret::Secrets;
-use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::Millis;
 use hookproof_runtime::server::{CONNECTIONS_MAX_HIGHEST, ServerLimits};
 use serde::Deserialize;
 
-use crate::downstream::Downstream;
-use crate::ordering::OrderingRule;
+pub use crate::source::Source;
 
 /// The largest limit on bodies that can be set, in bytes: well below what SQLite takes as a row.
 pub const BODY_BYTES_MAX_HIGHEST: usize = 256 * 1024 * 1024;
@@ -41,27 +37,6 @@ pub struct ReceiverConfig {
     pub sweep_interval: Millis,
 }
 
-/// One integration that may send.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Source {
-    /// Its name, which is the path it sends to and, with the event id, the key of deduplication.
-    pub id: SourceId,
-    /// What it signs with.
-    pub secrets: Secrets,
-    /// How far a timestamp may be from the clock, on either side; 5 min unless set.
-    #[serde(default = "tolerance")]
-    pub tolerance: Millis,
-    /// Where its events say which version of which entity they are about; without it each is applied
-    /// as it comes.
-    #[serde(default)]
-    pub ordering: Option<OrderingRule>,
-    /// The other service that its events take effect in; without it they do so in the receiver's own
-    /// database.
-    #[serde(default)]
-    pub downstream: Option<Downstream>,
-}
-
 fn body_bytes_max() -> usize {
     1024 * 1024
 }
@@ -72,10 +47,6 @@ fn body_timeout() -> Millis {
 
 fn sweep_interval() -> Millis {
     Millis::from_secs(1)
-}
-
-fn tolerance() -> Millis {
-    TOLERANCE
 }
 
 /// What is wrong with a configuration, and with which field.
@@ -100,14 +71,6 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
-
-impl Source {
-    /// A source with the usual tolerance.
-    #[must_use]
-    pub fn new(id: SourceId, secrets: Secrets) -> Self {
-        Self { id, secrets, tolerance: tolerance(), ordering: None, downstream: None }
-    }
-}
 
 impl ReceiverConfig {
     /// These sources, and everything else as usual.
@@ -166,13 +129,12 @@ impl ReceiverConfig {
                     ),
                 );
             }
-            if source.tolerance < Millis::from_secs(1) {
+            if let Some(tolerance) = source.verifier.tolerance
+                && tolerance < Millis::from_secs(1)
+            {
                 return fail(
                     format!("sources[{index}].tolerance"),
-                    format!(
-                        "is {}, but timestamps are whole seconds: give 1s or more",
-                        source.tolerance
-                    ),
+                    format!("is {tolerance}, but timestamps are whole seconds: give 1s or more"),
                 );
             }
             self.validate_downstream(index, source)?;

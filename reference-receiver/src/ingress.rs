@@ -8,15 +8,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use hookproof_core::id::EventId;
-use hookproof_core::signature::{
-    ID_HEADER, SIGNATURE_HEADER, Signed, TIMESTAMP_HEADER, VerifyError, verify,
-};
 use hookproof_runtime::crash_point::CrashPoint;
 use hookproof_runtime::host::Host;
 use hookproof_runtime::server::{AfterResponse, BodyError, read_body};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
+use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -24,6 +21,7 @@ use tokio::sync::Notify;
 use crate::answer::{Answer, json, problem, with};
 use crate::config::{ReceiverConfig, Source};
 use crate::store::{InboxStore, Recorded, Verified};
+use crate::verifier::Refusal;
 
 /// Takes in events.
 #[derive(Clone)]
@@ -54,7 +52,7 @@ impl<H: Host, S: InboxStore> Ingress<H, S> {
             Err(error) => return self.unread(error),
         };
         self.host.at(CrashPoint::RequestAccepted).await;
-        match self.verified(source, &head.headers, body) {
+        match self.verified(source, &head, body) {
             Ok(delivery) => {
                 self.host.at(CrashPoint::RequestVerified).await;
                 self.record(delivery).await
@@ -70,26 +68,14 @@ impl<H: Host, S: InboxStore> Ingress<H, S> {
         }
     }
 
-    fn verified(
-        &self,
-        source: &Source,
-        headers: &HeaderMap,
-        body: Vec<u8>,
-    ) -> Result<Verified, Refusal> {
-        let id = only(headers, ID_HEADER);
-        let signed = Signed {
-            id,
-            timestamp: only(headers, TIMESTAMP_HEADER),
-            signature: only(headers, SIGNATURE_HEADER),
-            body: &body,
-        };
-        verify(&source.secrets, &signed, self.host.wall(), source.tolerance)
-            .map_err(Refusal::Unauthorized)?;
+    fn verified(&self, source: &Source, head: &Parts, body: Vec<u8>) -> Result<Verified, Refusal> {
+        let now = self.host.wall();
+        let event_id = source.verifier.verify(&head.headers, head.uri.query(), &body, now)?;
         Ok(Verified {
             source: source.id.clone(),
-            event_id: event_id(id.unwrap_or_default()).map_err(Refusal::EventId)?,
+            event_id,
             body,
-            content_type: content_type(headers),
+            content_type: content_type(&head.headers),
             received_at: self.host.now(),
         })
     }
@@ -133,24 +119,6 @@ impl<H: Host, S: InboxStore> Ingress<H, S> {
     }
 }
 
-enum Refusal {
-    Unauthorized(VerifyError),
-    EventId(String),
-}
-
-/// The value of a header that is there exactly once. Which of several lines counts would be a guess
-/// that the signer may have made differently.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
-    let mut lines = headers.get_all(name).iter();
-    let line = lines.next()?;
-    lines.next().is_none().then(|| line.as_bytes())
-}
-
-fn event_id(signed: &[u8]) -> Result<EventId, String> {
-    let text = std::str::from_utf8(signed).map_err(|error| error.to_string())?;
-    EventId::new(text).map_err(|error| error.to_string())
-}
-
 fn content_type(headers: &HeaderMap) -> String {
     let named = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     named.unwrap_or("application/octet-stream").to_owned()
@@ -160,11 +128,11 @@ fn content_type(headers: &HeaderMap) -> String {
 /// whoever runs the receiver. A 401 must name a scheme to authenticate by (RFC 9110, 15.5.2).
 fn unauthorized() -> Answer {
     let answer = problem(StatusCode::UNAUTHORIZED, "the request has no valid signature");
-    with(answer, header::WWW_AUTHENTICATE, "Standard-Webhooks")
+    with(answer, header::WWW_AUTHENTICATE, "Webhook-Signature")
 }
 
 fn answer_event_id(problem_with_it: &str) -> Answer {
-    problem(StatusCode::BAD_REQUEST, &format!("`{ID_HEADER}`: {problem_with_it}"))
+    problem(StatusCode::BAD_REQUEST, &format!("the event's id: {problem_with_it}"))
 }
 
 fn unavailable() -> Answer {

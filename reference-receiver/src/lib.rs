@@ -21,8 +21,10 @@ pub mod effect;
 mod ingress;
 pub mod ordering;
 mod routes;
+mod source;
 pub mod sqlite;
 pub mod store;
+pub mod verifier;
 mod worker;
 
 use std::future::Future;
@@ -54,6 +56,12 @@ pub async fn run<H, S>(
     H: Host,
     S: InboxStore,
 {
+    for source in &config.sources {
+        if source.verifier.trusts_unsigned_id() {
+            let (source, place) = (&source.id, &source.verifier.event_id);
+            tracing::warn!(%source, %place, "the id of its events is not signed: a request can be sent again as another event");
+        }
+    }
     let wake = Arc::new(Notify::new());
     let mut worker = Worker::new(host.clone(), store.clone(), &config, wake.clone());
     let mut shutdown = pin!(shutdown);

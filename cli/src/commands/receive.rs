@@ -145,7 +145,7 @@ fn source(text: &str) -> Result<Source, String> {
     let (id, secret) = text.split_once('=').ok_or("write ID=SECRET, as in shop=whsec_…")?;
     let id = SourceId::new(id).map_err(|error| error.to_string())?;
     let secret: Secret = secret.parse().map_err(|error| format!("{error}"))?;
-    Ok(Source::new(id, Secrets::one(secret)))
+    Ok(Source::new(id, &Secrets::one(secret)))
 }
 
 async fn receive(settings: Settings, output: &mut Output) -> Result<Ending, Failure> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use hookproof_core::secret::{Secret, Secrets};
 use hookproof_receiver::config::{ReceiverConfig, Source};
 use hookproof_sender::config::SenderConfig;
 use serde::de::DeserializeOwned;
@@ -88,7 +89,8 @@ fn the_example_files_say_what_holds_without_them() {
     let receiver: ReceiverConfig = table(&page("receive"), "receiver");
     assert_eq!(receiver, ReceiverConfig::new(receiver.sources.clone()));
     let source = &receiver.sources[0];
-    assert_eq!(*source, Source::new(source.id.clone(), source.secrets.clone()));
+    let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().expect("a secret");
+    assert_eq!(*source, Source::new(source.id.clone(), &Secrets::one(secret)));
 }
 
 #[test]

@@ -57,11 +57,12 @@ impl KeyForm {
     }
 }
 
-/// A key. Printing it with `{:?}` shows nothing of it.
-#[derive(Clone)]
+/// A key. Printing it with `{:?}` shows nothing of it. Whether two are the same is found in a time that
+/// depends on them: to compare settings, and not to check what comes from outside.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Key(pub(crate) Material);
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Material {
     Bytes(Vec<u8>),
     Ed25519 {
@@ -124,6 +125,12 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
+impl From<&Secret> for Key {
+    fn from(secret: &Secret) -> Self {
+        Self(Material::Bytes(secret.key().to_vec()))
+    }
+}
+
 impl Key {
     /// Reads a key in this form.
     ///
@@ -140,7 +147,7 @@ impl Key {
         match form {
             KeyForm::Whsec => {
                 let secret: Secret = text.parse().map_err(KeyError::Whsec)?;
-                Ok(Self(Material::Bytes(secret.key().to_vec())))
+                Ok(Self::from(&secret))
             }
             KeyForm::Literal => Ok(Self(Material::Bytes(text.into()))),
             KeyForm::Hex => {

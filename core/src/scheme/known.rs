@@ -15,6 +15,12 @@ pub fn all() -> Vec<Scheme> {
     [standards(), with_time(), body_only(), with_request()].concat()
 }
 
+/// Standard Webhooks 1.0.0 with a shared secret: what this project's own sender signs by.
+#[must_use]
+pub fn standard_webhooks() -> Scheme {
+    standards().swap_remove(0)
+}
+
 /// The scheme of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<Scheme> {

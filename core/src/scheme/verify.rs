@@ -162,7 +162,7 @@ impl Scheme {
     ) -> Result<(), Fault> {
         let tolerance = tolerance.filter(|_| self.protects_timestamp());
         let values = self.values(request, tolerance.is_some())?;
-        let found = self.values_at(&self.signature, Role::Signature, request)?;
+        let found = self.signature.values(Role::Signature, request)?;
         if let Some(tolerance) = tolerance {
             let sent_at = calendar::read(self.timestamp_unit, &values.timestamp);
             let sent_at = sent_at.ok_or_else(|| self.malformed(&values.timestamp))?;
@@ -264,7 +264,7 @@ impl Scheme {
             let Some(place) = place else {
                 return Err(Fault::Missing { role, place: "place is described".to_owned() });
             };
-            let mut found = self.values_at(place, role, request)?;
+            let mut found = place.values(role, request)?;
             match (found.pop(), found.is_empty()) {
                 (Some(value), true) if !value.is_empty() => Ok(value),
                 (Some(_), false) => Err(Fault::Repeated { role, place: place.to_string() }),
@@ -295,29 +295,35 @@ impl Scheme {
 
     /// What stands in the signature's place, well-formed or not.
     pub(crate) fn signatures<'a>(&self, request: &Request<'a>) -> Vec<Cow<'a, [u8]>> {
-        self.values_at(&self.signature, Role::Signature, request).unwrap_or_default()
+        self.signature.values(Role::Signature, request).unwrap_or_default()
     }
+}
 
-    /// The values at a place: one, or as many as its list has with its prefix.
-    fn values_at<'a>(
+impl Place {
+    /// The values that stand here in a request: one, or as many as its list has with its prefix. `role` is what
+    /// they are for.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Missing`], and [`Fault::Repeated`] if the header has several lines.
+    pub fn values<'a>(
         &self,
-        place: &Place,
         role: Role,
         request: &Request<'a>,
     ) -> Result<Vec<Cow<'a, [u8]>>, Fault> {
-        let missing = || Fault::Missing { role, place: place.to_string() };
-        if let Some(pointer) = &place.json {
+        let missing = || Fault::Missing { role, place: self.to_string() };
+        if let Some(pointer) = &self.json {
             let value = in_json(request.body, pointer).ok_or_else(missing)?;
             return Ok(vec![Cow::Owned(value)]);
         }
-        let name = place.header.as_deref().unwrap_or_default();
+        let name = self.header.as_deref().unwrap_or_default();
         let mut lines = request.headers.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name));
         let (_, value) = lines.next().ok_or_else(missing)?;
         if lines.next().is_some() {
-            return Err(Fault::Repeated { role, place: place.to_string() });
+            return Err(Fault::Repeated { role, place: self.to_string() });
         }
-        let prefix = place.prefix.as_bytes();
-        let items = items(value, place.separator.as_deref());
+        let prefix = self.prefix.as_bytes();
+        let items = items(value, self.separator.as_deref());
         Ok(items.into_iter().filter_map(|i| i.strip_prefix(prefix)).map(Cow::Borrowed).collect())
     }
 }

@@ -142,7 +142,7 @@ async fn during_a_rotation_the_old_secret_and_the_new_one_are_accepted() {
         .iter()
         .flat_map(|s| secrets(s).iter().cloned().collect::<Vec<_>>())
         .collect();
-    let source = Source::new(source_id("shop"), Secrets::new(both).unwrap());
+    let source = Source::new(source_id("shop"), &Secrets::new(both).unwrap());
     let config = ReceiverConfig { sources: vec![source], ..config() };
     let disk = Disk::new();
     let receiver = start(TokioHost, disk.open().await, config).await;

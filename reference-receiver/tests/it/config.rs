@@ -19,7 +19,7 @@ secrets = ["whsec_c2hvcHNob3BzaG9wc2hvcHNob3BzaG9wc2hvcHNob3A="]
 fn a_file_needs_to_name_no_more_than_the_sources() {
     let config: ReceiverConfig = toml::from_str(SHOP).unwrap();
     assert_eq!(config, ReceiverConfig::new(vec![source("shop")]));
-    assert_eq!(config.sources[0].tolerance, TOLERANCE);
+    assert_eq!(config.sources[0].verifier.tolerance, Some(TOLERANCE));
     assert_eq!(config.body_bytes_max, 1_048_576);
     assert_eq!(config.body_timeout, Millis::from_secs(10));
     assert_eq!(config.sweep_interval, Millis::from_secs(1));
@@ -56,7 +56,7 @@ fn a_file_can_set_everything() {
     assert_eq!(config.limits.connections_max, 7);
     assert_eq!(config.limits.header_timeout, Millis::from_secs(10), "left out: as usual");
     assert_eq!(config.limits.drain_timeout, Millis::from_secs(2));
-    assert_eq!(config.sources[0].tolerance, Millis::from_minutes(1));
+    assert_eq!(config.sources[0].verifier.tolerance, Some(Millis::from_minutes(1)));
 }
 
 #[test]
@@ -113,12 +113,12 @@ fn what_the_types_cannot_check_is_checked_and_the_field_named() {
         "`sources` is empty; give at least one, with an id and secrets",
     );
     check(
-        |config| config.sources.push(Source::new(source_id("shop"), secrets("other"))),
+        |config| config.sources.push(Source::new(source_id("shop"), &secrets("other"))),
         "`sources[2].id` repeats `shop` of sources[0]; to rotate a secret, list both secrets in \
          one source",
     );
     check(
-        |config| config.sources[1].tolerance = Millis::new(999),
+        |config| config.sources[1].verifier.tolerance = Some(Millis::new(999)),
         "`sources[1].tolerance` is 999ms, but timestamps are whole seconds: give 1s or more",
     );
     check(|config| config.body_bytes_max = 0, "`body_bytes_max` is 0, but must be 1 to 268435456");
@@ -196,6 +196,6 @@ fn what_the_types_cannot_check_is_checked_and_the_field_named() {
 #[test]
 fn a_secret_is_not_printed_with_a_configuration() {
     let printed = format!("{:?}", config());
-    assert!(printed.contains("Secret(…)"), "{printed}");
+    assert!(printed.contains("Key(…)"), "{printed}");
     assert!(!printed.contains("115, 104, 111, 112"), "{printed}");
 }

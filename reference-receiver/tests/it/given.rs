@@ -55,7 +55,7 @@ pub(crate) fn secrets(source: &str) -> Secrets {
 }
 
 pub(crate) fn source(id: &str) -> Source {
-    Source::new(source_id(id), secrets(id))
+    Source::new(source_id(id), &secrets(id))
 }
 
 /// Two sources, and a sweep that nobody has to wait for.

@@ -10,4 +10,5 @@ mod ordering;
 mod queries;
 mod refusal;
 mod restart;
+mod schemes;
 mod worker;

@@ -79,7 +79,7 @@ async fn a_timestamp_within_the_tolerance_is_accepted_on_either_side() {
 #[tokio::test]
 async fn a_source_has_its_own_tolerance() {
     let mut config = config();
-    config.sources[1].tolerance = Millis::from_secs(60);
+    config.sources[1].verifier.tolerance = Some(Millis::from_secs(60));
     let disk = Disk::new();
     let receiver = start(TokioHost, disk.open().await, config).await;
     let then = Timestamp::from_secs(TokioHost.now().as_secs() - 120);

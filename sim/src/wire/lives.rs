@@ -11,6 +11,7 @@ use hookproof_core::secret::{Secret, Secrets};
 use hookproof_receiver::config::ReceiverConfig;
 use hookproof_receiver::sqlite::SqliteInbox;
 use hookproof_receiver::store::Verified;
+use hookproof_receiver::verifier::Verifier;
 use hookproof_runtime::database::{DatabaseConfig, Durability};
 use hookproof_runtime::host::Host as _;
 use hookproof_sender::config::SenderConfig;
@@ -87,8 +88,9 @@ impl Receiver {
             // It starts with those secrets that it is to know now.
             let known = stage.witness().known_to_receiver(source.id.as_str());
             let known = known.into_iter().filter_map(|key| Secret::from_bytes(key).ok());
-            source.secrets =
-                Secrets::new(known.collect()).unwrap_or_else(|_| source.secrets.clone());
+            if let Ok(secrets) = Secrets::new(known.collect()) {
+                source.verifier = Verifier::standard(&secrets);
+            }
         }
         live(RECEIVER, &stage, |host: SimHost| async move {
             let listener = host.listen(everywhere()).await.map_err(text)?;

@@ -8,7 +8,6 @@ use std::time::{Duration, UNIX_EPOCH};
 use hookproof_core::id::SourceId;
 use hookproof_core::ordering::Late;
 use hookproof_core::secret::{Secret, Secrets};
-use hookproof_core::signature::TOLERANCE;
 use hookproof_core::time::{Millis, Timestamp};
 use hookproof_receiver::config::{ReceiverConfig, Source};
 use hookproof_receiver::downstream::Downstream;
@@ -189,12 +188,12 @@ pub(super) fn receiver_config(scenario: &Scenario, script: &Script) -> ReceiverC
         .endpoints
         .iter()
         .filter_map(|integration| {
+            let id = SourceId::new(integration.source()).ok()?;
+            let secrets = Secrets::one(Secret::from_bytes(integration.key.clone()).ok()?);
             Some(Source {
-                id: SourceId::new(integration.source()).ok()?,
-                secrets: Secrets::one(Secret::from_bytes(integration.key.clone()).ok()?),
-                tolerance: TOLERANCE,
                 ordering: ordering(scenario),
                 downstream: downstream.clone(),
+                ..Source::new(id, &secrets)
             })
         })
         .collect();
