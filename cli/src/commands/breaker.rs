@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use hookproof_core::classify::{Classification, PRESETS, Signal};
-use hookproof_core::gate::{BreakerRule, DisableRule, known_rules};
+use hookproof_core::gate::{BreakerRule, DisableRule, WindowRule, known_rules};
 use hookproof_core::policy::Policy;
 use hookproof_core::time::Millis;
 use serde::Serialize;
@@ -132,12 +132,16 @@ fn facts(chosen: &Chosen) -> Table {
         facts.fact("pauses", format!("after {} failures in a row", rule.failures_in_a_row));
     }
     if let Some(window) = &rule.window {
+        let WindowRule { within, failures, share_percent, attempts_min } = window;
+        let share = match share_percent {
+            // So many failures are so many attempts: without a share, fewer attempts ask for nothing.
+            0 if attempts_min <= failures => String::new(),
+            0 => format!(" of at least {attempts_min} attempts"),
+            percent => format!(", {percent} % of at least {attempts_min} attempts"),
+        };
         facts.fact(
             "pauses",
-            format!(
-                "at a failure, if within {} at least {} failed, {} % of at least {} attempts",
-                window.within, window.failures, window.share_percent, window.attempts_min
-            ),
+            format!("at a failure, if within {within} at least {failures} failed{share}"),
         );
     }
     if rule.failures_in_a_row > 0 || rule.window.is_some() {

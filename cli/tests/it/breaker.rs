@@ -173,3 +173,21 @@ fn a_trace_that_is_none_is_refused_with_the_line() {
     assert_eq!(replayed("# nothing\n", &[]).code, Some(2));
     insta::assert_snapshot!("wrong_rule", replayed("0s 500\n", &["--rule=wrong.toml"]));
 }
+
+#[test]
+fn a_window_is_told_by_what_it_asks_for_and_no_more() {
+    let folder = TempDir::new().expect("a folder, and the program runs");
+    let check = |window: &str, told: &str| {
+        let rule = format!("failures_in_a_row = 0\n[window]\nwithin = \"10s\"\n{window}");
+        fs::write(folder.path().join("rule.toml"), rule).expect("a folder, and the program runs");
+        let ran = hookproof(&["breaker", "--rule=rule.toml"])
+            .current_dir(folder.path())
+            .output()
+            .expect("a folder, and the program runs");
+        let ran = Ran::from(ran);
+        assert!(ran.stdout.contains(&format!("if within 10s at least {told}\n")), "{ran}");
+    };
+    check("failures = 3", "3 failed");
+    check("failures = 3\nattempts_min = 9", "3 failed of at least 9 attempts");
+    check("share_percent = 50\nattempts_min = 9", "1 failed, 50 % of at least 9 attempts");
+}

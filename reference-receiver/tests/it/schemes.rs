@@ -54,7 +54,7 @@ fn source(name: &str, scheme: &Scheme, secrets: &[&str]) -> Source {
     let scheme = &scheme.name;
     let written =
         format!("id = \"{name}\"\nscheme = \"{scheme}\"\nsecrets = [{secrets}]\n{event_id}{url}");
-    toml::from_str(&written).unwrap_or_else(|error| panic!("{written}\n{error}"))
+    toml::from_str(&written).expect(&written)
 }
 
 /// A request that a sender of this scheme makes to a source, with the id of its event wherever schemes have
@@ -281,11 +281,9 @@ fn a_source_that_cannot_be_verified_is_refused_with_what_is_missing() {
     check("scheme = \"github\"\nsecrets = []", "0 secrets given");
     check(&format!("scheme = \"github\"\nown_scheme = {{}}\n{secrets}"), "missing field");
     check(
-        &format!(
-            "secrets = [\"topsecret\"]\n[own_scheme]\nname = \"own\"\nsource = \"\"\n\
-             algorithm = \"hmac-sha256\"\nkey = \"literal\"\nsigned = \"\"\nencoding = \"hex\"\n\
-             signature = {{ header = \"x-signature\" }}"
-        ),
+        "secrets = [\"topsecret\"]\n[own_scheme]\nname = \"own\"\nsource = \"\"\n\
+         algorithm = \"hmac-sha256\"\nkey = \"literal\"\nsigned = \"\"\nencoding = \"hex\"\n\
+         signature = { header = \"x-signature\" }",
         "`own_scheme`: `signed` is empty",
     );
 }
