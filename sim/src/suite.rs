@@ -97,21 +97,24 @@ pub struct Plan {
 }
 
 /// How many histories of each scenario the default suite has in the model world.
-const MODEL_SEEDS: u64 = 1000;
+const MODEL_SEEDS: u64 = 600;
 /// How many histories of everything at once the default suite has in the wire world.
-const WIRE_SEEDS: u64 = 150;
+const WIRE_SEEDS: u64 = 100;
 /// How many of each scenario in which people do something, or effects are calls: that is little in one
 /// history.
-const WIRE_SEEDS_OF_FEW: u64 = 30;
+const WIRE_SEEDS_OF_FEW: u64 = 14;
 /// And how many of each other scenario that the wire world has something of.
-const WIRE_SEEDS_EACH: u64 = 6;
+const WIRE_SEEDS_EACH: u64 = 3;
 /// How many calm histories of the default suite are swept for crashes in the model world; of each other
-/// scenario one is.
-const SWEEPS: u64 = 4;
+/// scenario one is, unless its histories are large.
+const SWEEPS: u64 = 2;
+/// More deliveries than this make a history large: it has places by the thousand where a host can end, and for
+/// each of them there is a large history.
+const SWEPT_DELIVERIES_MAX: u64 = 100;
 /// How many seeds a mutant may survive.
 const MUTANT_SEEDS: u64 = 60;
 /// One history in so many is run twice.
-const TWICE_EVERY: u64 = 10;
+const TWICE_EVERY: u64 = 20;
 
 impl Plan {
     /// The default suite: every shipped scenario in the model world and, if that has what it is about,
@@ -119,7 +122,7 @@ impl Plan {
     #[must_use]
     pub fn whole(jobs: usize) -> Self {
         let model = shipped::all().into_iter().map(|scenario| Part {
-            sweeps: if scenario.name == SWEPT { SWEEPS } else { 1 },
+            sweeps: model_sweeps(&scenario),
             world: World::Model,
             scenario,
             seeds: 0..MODEL_SEEDS,
@@ -169,6 +172,14 @@ const SWEPT: &str = "steady";
 
 /// The one of which a history is swept in the wire world: with lost answers, and short.
 const SWEPT_ON_WIRE: &str = "unanswered";
+
+/// How many of its histories the default suite sweeps in the model world.
+fn model_sweeps(scenario: &Scenario) -> u64 {
+    match scenario.name.as_str() {
+        SWEPT => SWEEPS,
+        _ => u64::from(scenario.events.1 * scenario.endpoints.1 <= SWEPT_DELIVERIES_MAX),
+    }
+}
 
 /// How many histories of a scenario the default suite has in the wire world.
 fn wire_seeds(scenario: &Scenario) -> u64 {
